@@ -1,0 +1,5 @@
+//go:build !darwin && !linux
+
+package journal
+
+func bootID() string { return "" }

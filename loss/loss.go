@@ -1,0 +1,59 @@
+// Package loss holds the value, the gradient and the knobs of each loss, on plain slices: nothing here knows a model, a
+// wire or a file. The sandbox computes with it what the service computes, and the runner computes with it what the
+// service does not offer, so there is one formula for both. All arithmetic is float64, summed in position order.
+package loss
+
+import "errors"
+
+// Errors of Eval, for errors.Is.
+var (
+	// ErrInvalid: the inputs break a rule of the loss (unequal lengths, a negative weight, an empty step).
+	ErrInvalid = errors.New("invalid input")
+	// ErrNonFinite: the value or a gradient is NaN, infinite, or beyond float32.
+	ErrNonFinite = errors.New("non-finite loss")
+)
+
+// Datum is one sequence as a loss sees it. Every slice is [T]; entry t speaks of predicting Targets[t] from Input[..t].
+type Datum struct {
+	Input, Targets []int32
+	Weights        []float64 // >= 0, finite, never nil; 0 leaves t out
+}
+
+// Result is of a whole optimiser step: Value is what is minimised, Grads is [B][T], the derivative of Value by each
+// log-probability (0 where the loss leaves a position out), Metrics are the loss's own numbers by name.
+type Result struct {
+	Value   float64
+	Grads   [][]float64
+	Metrics map[string]float64
+}
+
+// Loss is a struct whose fields are its recipe parameters: yaml tags are the keys, validate tags their bounds.
+type Loss interface {
+	// Eval: now is [B][T], natural logs under the weights being trained; step is the whole optimiser step, [B].
+	Eval(now [][]float64, step []Datum) (Result, error)
+}
+
+// Loop is where a step's data come from; the loss type decides it.
+type Loop string
+
+// The loops.
+const (
+	Supervised    Loop = "supervised"
+	Reinforcement Loop = "reinforcement"
+	Preference    Loop = "preference"
+	Distillation  Loop = "distillation"
+)
+
+// Kind is a row of the table of losses. New returns a pointer to a fresh struct with its defaults set.
+type Kind struct {
+	Name string
+	Loop Loop
+	New  func() Loss
+}
+
+// Kinds is the table; a new loss is one file and one row.
+func Kinds() []Kind {
+	return []Kind{
+		{"cross_entropy", Supervised, func() Loss { return &CrossEntropy{} }},
+	}
+}
