@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"trainer/internal/diag"
+	"trainer/runner"
+)
+
+// The exit codes, as the README lists them.
+const (
+	exitDone        = 0
+	exitFailure     = 1
+	exitUsage       = 2 // bad usage, recipe or data
+	exitRefused     = 3 // by the API
+	exitBudget      = 4 // a limit of the recipe; resumable
+	exitInterrupted = 5 // by a signal; resumable
+	exitDrift       = 6 // the inputs differ from the lock
+)
+
+// exitCode is the one place that decides.
+func exitCode(err error) int {
+	var list diag.List
+	var wrong *usage
+	var refused *runner.Refused
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &list), errors.As(err, &wrong):
+		return exitUsage
+	case errors.Is(err, runner.ErrInterrupted):
+		return exitInterrupted
+	case errors.Is(err, runner.ErrBudget):
+		return exitBudget
+	case errors.Is(err, runner.ErrDrift):
+		return exitDrift
+	case errors.As(err, &refused):
+		return exitRefused
+	}
+	return exitFailure
+}
+
+// message is what the user reads. A list of places stands as it is, so that each line can be clicked.
+func message(err error) string {
+	var list diag.List
+	if errors.As(err, &list) && err.Error() == list.Error() {
+		return err.Error()
+	}
+	var wrong *usage
+	if errors.As(err, &wrong) {
+		return err.Error()
+	}
+	return fmt.Sprintf("trainer: %v", err)
+}

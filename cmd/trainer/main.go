@@ -1,0 +1,88 @@
+// Command trainer runs post-training experiments that are files. Each subcommand is a file of this package and a line in
+// commands; the packages beside it neither read flags, nor print, nor exit.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+
+	"trainer/runner"
+)
+
+// app is the outside world of every command; tests make their own.
+type app struct {
+	out, err io.Writer
+	getenv   func(string) string
+	tty      bool // err is a terminal
+	width    int  // its columns, 0 when unknown
+}
+
+func main() {
+	a := &app{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	a.tty, a.width = terminal(os.Stderr)
+	os.Exit(a.main(context.Background(), os.Args))
+}
+
+// commands is the table; a new one is a file and a line here.
+func (a *app) commands() []*cli.Command {
+	return []*cli.Command{
+		a.init(), a.models(), a.validate(), a.plan(), a.test(), a.run(), a.resume(),
+		a.resolve(), a.schema(), a.resources(), a.sandbox(), a.version(),
+	}
+}
+
+// main runs one command line and returns its exit code. A panic is caught here, behind every release that the runner
+// has made on the way.
+func (a *app) main(ctx context.Context, args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			code = a.fail(&runner.Panic{Value: p, Stack: debug.Stack()})
+		}
+	}()
+	c := &cli.App{
+		Name:                      "trainer",
+		Usage:                     "post-training runs from a recipe",
+		UsageText:                 "trainer run recipe.yaml",
+		Writer:                    a.out,
+		ErrWriter:                 a.err,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,
+		EnableBashCompletion:      true,
+		Suggest:                   true,
+		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go alone prints and decides
+		OnUsageError:              usageError,
+		CommandNotFound:           nil,
+		Commands:                  a.commands(),
+		Action: func(c *cli.Context) error {
+			if name := c.Args().First(); name != "" {
+				return a.unknownCommand(c, name)
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	for _, cmd := range c.Commands {
+		strict(cmd)
+	}
+	return a.fail(c.RunContext(ctx, flagsFirst(c.Commands, args)))
+}
+
+// strict makes a command and those below it report wrong usage through exit.go.
+func strict(c *cli.Command) {
+	c.OnUsageError = usageError
+	for _, sub := range c.Subcommands {
+		strict(sub)
+	}
+}
+
+// fail prints an error, with advice beside it, and returns the exit code.
+func (a *app) fail(err error) int {
+	if err != nil {
+		fmt.Fprintln(a.err, message(err))
+	}
+	return exitCode(err)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"trainer/internal/diag"
+	"trainer/internal/journal"
+	"trainer/recipe"
+	"trainer/runner"
+)
+
+func (a *app) resume() *cli.Command {
+	return &cli.Command{
+		Name: "resume", Usage: "continue a run after anything", ArgsUsage: "runs/NAME",
+		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
+			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n\n" +
+			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50",
+		Flags: []cli.Flag{setFlag, jsonFlag},
+		Action: func(c *cli.Context) error {
+			dir, err := one(c, "a run folder")
+			if err != nil {
+				return err
+			}
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"))
+		},
+	}
+}
+
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json bool) error {
+	hard, stop, done := signals(ctx)
+	defer done()
+	r, err := reload(dir, sets)
+	if err != nil {
+		return err
+	}
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return err
+	}
+	w, err := a.place(r.BaseModel, strings.HasPrefix(lock["backend"], "sandbox"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(sandboxDir(dir)); w.sandbox {
+		w.embedded = err == nil
+		if !w.embedded && w.base == "" {
+			return fmt.Errorf("%s ran on a sandbox server; start it again on its folder and set TOGETHER_BASE_URL to its address", dir)
+		}
+	}
+	in, p, err := prepare(stop, r, w.sandbox)
+	if err != nil {
+		return err
+	}
+	return a.live(hard, stop, in, p, w, dir, json)
+}
+
+// free are the keys that may change on resume, with all below them.
+var free = []string{"limits", "logging", "eval", "checkpoint", "keep_resources", "inactive_timeout", "train.lookahead", "train.epochs", "train.num_steps", "test"}
+
+// reload loads the run's own recipe with what resume may change, and keeps the change for the next resume.
+func reload(dir string, sets []string) (*recipe.Recipe, error) {
+	path := filepath.Join(dir, runner.ResolvedName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, &usage{fmt.Sprintf("%s is not a run folder: it has no %s", dir, runner.ResolvedName)}
+	}
+	was, err := recipe.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	if h, ok := lock["recipe"]; ok && h != was.Hash() {
+		return nil, &runner.Drift{Dir: dir, Diff: []string{fmt.Sprintf("recipe: %s hashes to %s, the lock has %s", runner.ResolvedName, was.Hash(), h)}}
+	}
+	if len(sets) == 0 {
+		return was, nil
+	}
+	now, err := recipe.Load(path, sets...)
+	if err != nil {
+		return nil, err
+	}
+	var l diag.List
+	for _, c := range recipe.Diff(was, now) {
+		if !mayChange(c.Key) {
+			l.Add(diag.Pos{File: "--set " + c.Key}, c.Key, "a resumed run cannot change it (from %s to %s); start anew with `trainer run`", c.A, c.B)
+		}
+	}
+	if err := l.Err(); err != nil {
+		return nil, err
+	}
+	return now, journal.WriteFile(path, now.Resolved())
+}
+
+func mayChange(key string) bool {
+	for _, f := range free {
+		if key == f || strings.HasPrefix(key, f+".") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"trainer/internal/hub"
+	"trainer/recipe"
+	"trainer/runner"
+)
+
+// Flags that several commands share.
+var (
+	setFlag     = &cli.StringSliceFlag{Name: "set", Usage: "replace a value of the recipe, as `KEY=VALUE`; can be repeated, the last wins"}
+	sandboxFlag = &cli.BoolFlag{Name: "sandbox", Usage: "run on the built-in sandbox, for free, with a stand-in for the base model"}
+	jsonFlag    = &cli.BoolFlag{Name: "json", Usage: "print JSON on stdout"}
+	runsFlag    = &cli.StringFlag{Name: "runs-dir", Usage: "make run folders in `DIR`", Value: "runs"}
+)
+
+func (a *app) run() *cli.Command {
+	return &cli.Command{
+		Name: "run", Usage: "train a recipe", ArgsUsage: "recipe.yaml",
+		Description: "Checks the recipe and all it names, provisions, trains, saves, releases. Ctrl-C ends in order: the open step is\nfinished, saved, and everything is released; a second Ctrl-C releases at once.\n\n" +
+			"Examples:\n  trainer run recipes/quickstart.yaml\n  trainer run recipe.yaml --sandbox --set train.num_steps=20\n  TOGETHER_API_KEY=… trainer run recipe.yaml",
+		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag,
+			&cli.StringFlag{Name: "attach", Usage: "train on the running resource `ID`, which is not stopped afterwards"}},
+		Action: func(c *cli.Context) error {
+			path, err := one(c, "a recipe")
+			if err != nil {
+				return err
+			}
+			sets := c.StringSlice("set")
+			if id := c.String("attach"); id != "" {
+				sets = append(sets, "model_resources_id="+id)
+			}
+			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), c.Bool("json"))
+		},
+	}
+}
+
+// one returns the single argument of a command.
+func one(c *cli.Context, what string) (string, error) {
+	if c.NArg() != 1 {
+		return "", &usage{fmt.Sprintf("%s: give %s, one; got %d arguments", c.Command.HelpName, what, c.NArg())}
+	}
+	return c.Args().First(), nil
+}
+
+func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox, json bool) error {
+	hard, stop, done := signals(ctx)
+	defer done()
+	r, err := recipe.Load(path, sets...)
+	if err != nil {
+		return err
+	}
+	w, err := a.place(r.BaseModel, sandbox)
+	if err != nil {
+		return err
+	}
+	in, p, err := prepare(stop, r, w.sandbox)
+	if err != nil {
+		return err
+	}
+	if err := a.check(stop, in, p, w); err != nil {
+		return err
+	}
+	dir, err := runner.NewFolder(runs, r, time.Now())
+	if err != nil {
+		return err
+	}
+	return a.live(hard, stop, in, p, w, dir, json)
+}
+
+// prepare opens what the recipe names and plans.
+func prepare(ctx context.Context, r *recipe.Recipe, sandbox bool) (*runner.Inputs, *runner.Plan, error) {
+	in, err := runner.Open(ctx, r, &hub.Hub{}, sandbox)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := runner.NewPlan(in)
+	return in, p, err
+}
+
+// check asks the service, for free, what it would refuse, before a run folder is made. It completes the plan's cost.
+func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w where) error {
+	l, err := a.connect(w, "")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.close() }()
+	return in.Ask(ctx, p, l.client, l.client)
+}
+
+// live runs a life in dir and prints how it ended.
+func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, json bool) error {
+	store := ""
+	if w.embedded {
+		store = sandboxDir(dir)
+		if err := os.MkdirAll(store, 0o700); err != nil {
+			return err
+		}
+	}
+	l, err := a.connect(w, store)
+	if err != nil {
+		return err
+	}
+	s, err := runner.Run(hard, stop, in, p, a.world(w, l, dir, json))
+	err = errors.Join(err, l.close())
+	if !json {
+		a.conclude(s, err)
+	}
+	return err
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// terminal says whether f is one, and how many columns it has.
+func terminal(f *os.File) (bool, int) {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" {
+		return false, 0
+	}
+	w, _, err := term.GetSize(fd)
+	return err == nil && w > 0, w
+}
+
+func (a *app) color() bool { return a.tty && a.getenv("NO_COLOR") == "" }

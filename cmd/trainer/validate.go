@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"trainer/internal/diag"
+	"trainer/internal/report"
+	"trainer/recipe"
+	"trainer/runner"
+)
+
+func (a *app) validate() *cli.Command {
+	return &cli.Command{
+		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
+		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. With --online also what the\nservice would refuse.\n\n" +
+			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}},
+		Action: func(c *cli.Context) error {
+			if c.NArg() == 0 {
+				return &usage{"trainer validate: give a recipe"}
+			}
+			var all diag.List
+			for _, path := range c.Args().Slice() {
+				v, err := a.validateOne(c, path)
+				if c.Bool("json") {
+					if jerr := a.printJSON(v); jerr != nil {
+						return jerr
+					}
+				}
+				var list diag.List
+				switch {
+				case errors.As(err, &list):
+					all = append(all, list...)
+				case err != nil:
+					return fmt.Errorf("%s: %w", path, err)
+				case !c.Bool("json"):
+					fmt.Fprintln(a.out, v.text())
+				}
+			}
+			return all.Err()
+		},
+	}
+}
+
+// verdict is what validate found of one recipe.
+type verdict struct {
+	Recipe    string   `json:"recipe"`
+	OK        bool     `json:"ok"`
+	Problems  []string `json:"problems,omitempty"`
+	Steps     int      `json:"steps,omitempty"`
+	Rows      int      `json:"rows,omitempty"`
+	Skipped   int      `json:"skipped_rows,omitempty"`
+	Dropped   int      `json:"dropped_rows,omitempty"`
+	Cut       int      `json:"cut_rows,omitempty"`
+	Held      int      `json:"validation_rows,omitempty"`
+	Tokens    int64    `json:"tokens,omitempty"`
+	Trained   int64    `json:"trained_tokens,omitempty"`
+	Unchecked []string `json:"unchecked,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+func (v verdict) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: ok: %s rows, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	for _, n := range v.Notes {
+		fmt.Fprintf(&b, "\n  %s", n)
+	}
+	for _, u := range v.Unchecked {
+		fmt.Fprintf(&b, "\n  not checked: %s", u)
+	}
+	return b.String()
+}
+
+func (a *app) validateOne(c *cli.Context, path string) (verdict, error) {
+	v := verdict{Recipe: path}
+	err := a.examine(c, path, &v)
+	var list diag.List
+	if errors.As(err, &list) {
+		for _, p := range list.Sorted() {
+			v.Problems = append(v.Problems, p.String())
+		}
+	}
+	v.OK = err == nil
+	return v, err
+}
+
+func (a *app) examine(c *cli.Context, path string, v *verdict) error {
+	r, err := recipe.Load(path, c.StringSlice("set")...)
+	if err != nil {
+		return err
+	}
+	own := strings.HasPrefix(r.BaseModel, runner.SandboxPrefix)
+	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"))
+	if err != nil {
+		return err
+	}
+	v.Steps, v.Rows, v.Held, v.Tokens, v.Trained = len(p.Rates), p.Rows, p.Held, p.Tokens, p.Trained
+	v.Skipped, v.Dropped, v.Cut = in.Data.SkippedRows, in.Data.Dropped, in.Data.Cut
+	v.Notes = notes(in)
+	if !own && !c.Bool("sandbox") && !c.Bool("online") {
+		v.Unchecked = []string{"what the service allows and asks for " + r.BaseModel + " (--online)"}
+		return nil
+	}
+	w, err := a.place(r.BaseModel, c.Bool("sandbox"))
+	if err != nil {
+		return err
+	}
+	return a.check(c.Context, in, p, w)
+}
+
+// notes are what was decided on the rows: nothing is left out in silence.
+func notes(in *runner.Inputs) []string {
+	var out []string
+	for _, s := range in.Train.Sources() {
+		out = append(out, fmt.Sprintf("%s: %s rows as %s", s.Name, report.Count(s.Rows), s.Format))
+	}
+	if n := in.Data.SkippedRows; n > 0 {
+		out = append(out, fmt.Sprintf("%s bad rows skipped, as dataset.on_bad_row says; the first: %s", report.Count(n), in.Data.Skipped[0]))
+	}
+	if n := in.Data.Dropped; n > 0 {
+		out = append(out, fmt.Sprintf("%s overlong rows dropped, as dataset.overlong says", report.Count(n)))
+	}
+	if n := in.Data.Cut; n > 0 {
+		out = append(out, fmt.Sprintf("%s overlong rows cut, as dataset.overlong says", report.Count(n)))
+	}
+	if in.StandIn {
+		out = append(out, "sandbox: a small model stands in for "+in.Recipe.BaseModel+", with its own tokenizer")
+	}
+	return out
+}

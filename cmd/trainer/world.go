@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"trainer/internal/report"
+	"trainer/internal/sandbox"
+	"trainer/internal/together"
+	"trainer/runner"
+)
+
+// where says what runs a recipe.
+type where struct {
+	sandbox  bool   // the sandbox, not the service
+	embedded bool   // in this process
+	base     string // address; empty where embedded
+	key      string
+}
+
+// errNoKey offers the free way.
+var errNoKey = &usage{"TOGETHER_API_KEY is not set; set it to run at the service, or try the recipe for free on the built-in sandbox with --sandbox"}
+
+// place decides: sandbox/NAME and --sandbox mean the sandbox, a running one where TOGETHER_BASE_URL is a loopback
+// address; everything else means the service, and never switches silently.
+func (a *app) place(model string, asked bool) (where, error) {
+	base, key := a.getenv("TOGETHER_BASE_URL"), a.getenv("TOGETHER_API_KEY")
+	if asked || strings.HasPrefix(model, runner.SandboxPrefix) {
+		if loopback(base) {
+			return where{sandbox: true, base: base, key: or(key, "sandbox")}, nil
+		}
+		return where{sandbox: true, embedded: true, key: "sandbox"}, nil
+	}
+	if key == "" {
+		return where{}, errNoKey
+	}
+	if base != "" {
+		if u, err := url.Parse(base); err != nil || u.Host == "" {
+			return where{}, &usage{"TOGETHER_BASE_URL: " + base + " is not an address; it begins with https:// or http://"}
+		}
+	}
+	return where{base: base, key: key}, nil
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func loopback(base string) bool {
+	u, err := url.Parse(base)
+	if base == "" || err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// link is a client, and what must be closed behind it.
+type link struct {
+	client *together.Client
+	server *sandbox.Server // nil unless embedded
+	tell   atomic.Pointer[func(runner.Event)]
+}
+
+// connect makes the client; an embedded sandbox keeps its state in dir, or in memory when dir is empty.
+func (a *app) connect(w where, dir string) (*link, error) {
+	l := &link{}
+	headers, err := customHeaders(a.getenv("TOGETHER_CUSTOM_HEADERS"))
+	if err != nil {
+		return nil, err
+	}
+	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers}
+	if w.embedded {
+		if l.server, err = sandbox.Open(sandbox.Options{Dir: dir}); err != nil {
+			return nil, err
+		}
+		o.BaseURL, o.Transport = "http://sandbox", http.RoundTripper(l.server)
+	}
+	l.client = together.New(o)
+	return l, nil
+}
+
+func (l *link) close() error {
+	if l.server == nil {
+		return nil
+	}
+	return l.server.Close()
+}
+
+// retried passes what the client does again on to who listens.
+func (l *link) retried(r together.Retry) {
+	if tell := l.tell.Load(); tell != nil {
+		(*tell)(runner.Event{Kind: runner.RetryEvent, Text: retryText(r)})
+	}
+}
+
+// customHeaders reads `Name: value`, one a line.
+func customHeaders(text string) (http.Header, error) {
+	h := http.Header{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, errors.New("TOGETHER_CUSTOM_HEADERS: a line is not `Name: value`")
+		}
+		h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return h, nil
+}
+
+// world introduces the parts of a run to each other.
+func (a *app) world(w where, l *link, dir string, json bool) runner.World {
+	sinks := report.Sinks(report.Options{Out: a.out, Err: a.err, TTY: a.tty, JSON: json, Dir: dir, Width: a.width, Color: a.color()})
+	return runner.World{
+		Backend: l.client, Resources: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
+		Hear: func(tell func(runner.Event)) { l.tell.Store(&tell) },
+	}
+}
+
+func sandboxDir(run string) string { return filepath.Join(run, "sandbox") }
+
+func retryText(r together.Retry) string {
+	return fmt.Sprintf("%s: %v; again in %s (attempt %d)", r.Request, r.Err, r.Wait.Round(time.Millisecond), r.Attempt+1)
+}

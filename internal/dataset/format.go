@@ -1,0 +1,58 @@
+package dataset
+
+import (
+	"slices"
+
+	"trainer/internal/chat"
+)
+
+// format is a dialect of rows.
+type format struct {
+	name     string
+	required []string // our fields that every row has
+	optional []string
+	// encode renders a row, whose columns are in s; nil where the format is refused.
+	encode func(s *source, row value, t *chat.Template) (chat.Example, *fault)
+	// bare: rows need no template.
+	bare bool
+	// joins: columns that a row of another dialect has instead of ours, and which make up ours.
+	joins map[string][]string
+}
+
+func (f format) fields() []string { return slices.Concat(f.required, f.optional) }
+
+// formats is the table. Under auto the first whose required fields the first row has is taken; what is listed without
+// encode is recognised, so as to be refused by name.
+func formats() []format {
+	return []format{
+		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: encodeTokens, bare: true},
+		{name: "preference", required: []string{"chosen", "rejected"}, optional: []string{"prompt"}},
+		{name: "messages", required: []string{"messages"}, encode: encodeMessages},
+		{name: "prompt_completion", required: []string{"prompt", "completion"}, encode: encodePromptCompletion},
+		{name: "prompt_completion", required: []string{"instruction", "output"}, encode: encodePromptCompletion,
+			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},
+		{name: "text", required: []string{"text"}, encode: encodeText},
+		{name: "labelled", required: []string{"completion", "label"}, optional: []string{"prompt"}},
+		{name: "prompts", required: []string{"prompt"}, optional: []string{"target"}},
+	}
+}
+
+// named is the format that the recipe names.
+func named(name string) (format, bool) {
+	all := formats()
+	i := slices.IndexFunc(all, func(f format) bool { return f.name == name })
+	if i < 0 {
+		return format{}, false
+	}
+	return all[i], true
+}
+
+// recognise finds the format of a row by its columns; has tells whether a field of ours is there.
+func recognise(has func(field string) bool) (format, bool) {
+	for _, f := range formats() {
+		if !slices.ContainsFunc(f.required, func(field string) bool { return !has(field) }) {
+			return f, true
+		}
+	}
+	return format{}, false
+}

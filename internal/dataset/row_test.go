@@ -1,0 +1,60 @@
+package dataset
+
+import (
+	"strings"
+	"testing"
+
+	"trainer/internal/diag"
+	"trainer/recipe"
+)
+
+// FuzzRow reads foreign rows under every way to cut them: each is an example that keeps the promises of one, or a fault
+// that says something, and none brings the program down.
+func FuzzRow(f *testing.F) {
+	for _, s := range seeds() {
+		f.Add([]byte(s))
+	}
+	for _, s := range []string{
+		`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "text", "text": "a"}], "weight": 0.5}]}`,
+		`{"prompt": "q", "completion": "a"}`, `{"prompt": [], "completion": [{"role": "assistant", "content": "a"}]}`,
+		`{"instruction": "i", "input": null, "output": "o"}`, `{"text": "t"}`, `{"tokens": [1, 2, 271], "weights": [0, 0.5, 1]}`, `{"tokens": []}`,
+		`{"messages": [[], 1, {"role": 1}]}`, `{"messages": {"role": "user"}}`, `{"prompt": {"a": 1}, "completion": ["b"]}`, `{"chosen": 1, "rejected": 2}`, `{"text": []}`, `{"text": ""}`,
+	} {
+		f.Add([]byte(s))
+	}
+	tpl := byteTemplate(f, recipe.Chat{})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, overlong := range []string{"error", "drop", "keep_start", "keep_end"} {
+			s := &source{section: recipe.Source{Format: "auto"}}
+			if check(raw) == nil && trimmed(raw).isObject() {
+				if p := s.begin(trimmed(raw), diag.Pos{File: "rows.jsonl", Line: 1}, tpl); p != nil {
+					if !strings.HasPrefix(p.key, ".format") || p.msg == "" {
+						t.Fatalf("%q: a problem at %q: %q", raw, p.key, p.msg)
+					}
+					return
+				}
+			}
+			x := &index{section: recipe.Dataset{MaxLength: 12, Overlong: overlong}, template: tpl}
+			ex, cut, dropped, fault := x.encode(s, raw)
+			if fault != nil {
+				if fault.msg == "" || cut || dropped {
+					t.Fatalf("%q: fault %+v beside cut %v, dropped %v", raw, fault, cut, dropped)
+				}
+				continue
+			}
+			if dropped {
+				continue
+			}
+			n := len(ex.IDs)
+			if n < 2 || n > 12 || len(ex.Weights) != n || trainedIn(ex) == 0 || (cut && n != 12) {
+				t.Fatalf("%q under %s: %d ids, %d weights, %d trained, cut %v", raw, overlong, n, len(ex.Weights), trainedIn(ex), cut)
+			}
+			d := datum(ex)
+			for i := range d.Input {
+				if d.Targets[i] != ex.IDs[i+1] || d.Input[i] != ex.IDs[i] || d.Weights[i] != ex.Weights[i+1] {
+					t.Fatalf("%q: position %d is not shifted by one", raw, i)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"trainer/internal/chat"
+	"trainer/internal/diag"
+	"trainer/internal/hub"
+	"trainer/recipe"
+)
+
+// source is a source of the recipe, opened: its files, and how to read a row of them.
+type source struct {
+	section recipe.Source
+	files   []hub.File
+	base    int // of the first of them in index.files
+	format  format
+	columns map[string]*column // by our field
+	names   []string           // columns of the first row
+	first   diag.Pos           // of the row that told the format; zero where the recipe named it
+}
+
+// problem is a fault of the source's section of the recipe: key is below it, as ".format".
+type problem struct{ key, msg string }
+
+func problemf(key, format string, a ...any) *problem { return &problem{key, fmt.Sprintf(format, a...)} }
+
+// begin settles the format by the first row, and what that asks of fields.
+func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
+	s.names = columnNames(row)
+	f, p := s.pick(row, at)
+	if p != nil {
+		return p
+	}
+	if f.encode == nil {
+		return problemf(".format", "%s rows do not go with this loss: they are of loops that are not built yet%s", f.name, s.told())
+	}
+	if t == nil && !f.bare {
+		return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", f.name, s.told())
+	}
+	s.format = f
+	return s.compile()
+}
+
+// told says by which row the format was told.
+func (s *source) told() string {
+	if s.first == (diag.Pos{}) {
+		return ""
+	}
+	return fmt.Sprintf(" (told by the first row, %s)", s.first)
+}
+
+// shape reminds of the format where the row told it, for a row of another shape.
+func (s *source) shape() string {
+	if s.first == (diag.Pos{}) {
+		return ""
+	}
+	return fmt.Sprintf(" (by its first row, %s, the source is %s)", s.first, s.format.name)
+}
+
+func (s *source) pick(row value, at diag.Pos) (format, *problem) {
+	if s.section.Format != "auto" {
+		f, ok := named(s.section.Format)
+		if !ok {
+			return f, problemf(".format", "%q is not a format", s.section.Format)
+		}
+		return f, nil
+	}
+	s.first = at
+	f, ok := recognise(func(field string) bool {
+		_, mapped := s.section.Fields[field]
+		return mapped || row.member(field) != nil
+	})
+	if !ok {
+		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
+			strings.Join(s.names, ", "), at, s.hint())
+	}
+	if label := row.member("label"); label != nil && f.encode != nil {
+		if _, is := label.truth(); is {
+			return f, problemf(".format", "auto: %s has a label of true or false, so its rows may be good and bad ones (labelled), which this loss cannot tell apart; format: %s trains on all of them", at, f.name)
+		}
+	}
+	return f, nil
+}
+
+func (s *source) hint() string {
+	if slices.Contains(s.names, "conversations") {
+		return "; conversations with role and content in each message are read by fields: {messages: conversations}"
+	}
+	return ""
+}
+
+// compile makes the columns of the format out of fields.
+func (s *source) compile() *problem {
+	s.columns = map[string]*column{}
+	for _, field := range s.format.fields() {
+		s.columns[field] = newColumn(field)
+	}
+	known := s.format.fields()
+	if joins := s.format.joins; joins != nil {
+		known = slices.Sorted(maps.Keys(joins))
+		for field, paths := range joins {
+			s.columns[field] = newColumn(paths...)
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(s.section.Fields)) {
+		key := ".fields." + field
+		if !slices.Contains(known, field) {
+			return problemf(key, "not a field of %s rows (%s)%s%s", s.format.name, strings.Join(known, ", "), diag.DidYouMean(field, known), s.told())
+		}
+		c, err := compileColumn(s.section.Fields[field])
+		if err != nil {
+			return problemf(key, "%v", err)
+		}
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text"}, field) {
+			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
+		}
+		s.columns[field] = c
+	}
+	return nil
+}
+
+// unseen are the columns of fields that no row had: joined columns may be missing in a row, so no row tells of a typo.
+func (s *source) unseen() (ps []problem) {
+	for _, field := range slices.Sorted(maps.Keys(s.section.Fields)) {
+		c := s.columns[field]
+		for i, path := range c.paths {
+			if len(c.paths) > 1 && !c.seen[i].Load() {
+				ps = append(ps, *problemf(".fields."+field, "no row has the column %s%s; the rows have %s", path, diag.DidYouMean(path, s.names), strings.Join(s.names, ", ")))
+			}
+		}
+	}
+	return ps
+}
+
+// hash names the source's bytes.
+func (s *source) hash() string {
+	if len(s.files) == 1 {
+		return s.files[0].SHA256
+	}
+	h := sha256.New()
+	for _, f := range s.files {
+		fmt.Fprintln(h, f.SHA256)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

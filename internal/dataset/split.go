@@ -1,0 +1,240 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// maxRow bounds a row in bytes: a file without line ends must not fill the memory.
+const maxRow = 64 << 20
+
+// rawRow is where a row stands in its file. Line counts from 1: its first, where it has several.
+type rawRow struct {
+	offset int64
+	length int
+	line   int
+	long   bool // more than maxRow bytes; none of them were kept
+}
+
+// splitter finds the rows of a file of JSON lines, or of one JSON list, in bounded memory. It looks no deeper than it
+// must: whether a row is sound JSON is for check to say.
+type splitter struct {
+	r      *bufio.Reader
+	offset int64 // of the next byte
+	line   int   // of the next byte
+	max    int
+
+	list  bool
+	begun bool // the first element of the list was read
+	ended bool
+}
+
+// splitFault is a fault behind which no further row can be found.
+type splitFault struct {
+	line int
+	msg  string
+}
+
+func (f *splitFault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.msg) }
+
+// newSplitter reads as far as it takes to tell lines from a list.
+func newSplitter(r io.Reader) (*splitter, error) {
+	s := &splitter{r: bufio.NewReaderSize(r, 1<<20), line: 1, max: maxRow}
+	start, err := s.r.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte("\xEF\xBB\xBF")):
+		s.skipBytes(3)
+	case bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.HasPrefix(start, []byte("\xFE\xFF")):
+		return nil, &splitFault{1, "UTF-16; save it as UTF-8"}
+	case bytes.HasPrefix(start, []byte("\x1F\x8B")), bytes.HasPrefix(start, []byte("\x28\xB5\x2F\xFD")):
+		return nil, &splitFault{1, "compressed; reading that is not built yet: unpack it first"}
+	case bytes.HasPrefix(start, []byte("PAR1")):
+		return nil, &splitFault{1, "Parquet; reading that is not built yet: convert it to JSON lines"}
+	}
+	b, err := s.peekPastSpace()
+	if err == io.EOF {
+		return s, nil
+	}
+	if s.list = b == '['; s.list {
+		s.skipBytes(1)
+	}
+	return s, err
+}
+
+// next appends the bytes of the next row to dst. The error is io.EOF at the end, a *splitFault where the file cannot be
+// split further, or of reading.
+func (s *splitter) next(dst []byte) ([]byte, rawRow, error) {
+	if s.list {
+		return s.element(dst)
+	}
+	return s.row(dst)
+}
+
+// row reads a line that is not blank, without its line end.
+func (s *splitter) row(dst []byte) ([]byte, rawRow, error) {
+	base := len(dst)
+	for {
+		row := rawRow{offset: s.offset, line: s.line}
+		for {
+			part, err := s.r.ReadSlice('\n')
+			s.offset += int64(len(part))
+			if dst = append(dst, part...); len(dst)-base > s.max+2 {
+				dst, row.long = dst[:base], true
+			}
+			if err == bufio.ErrBufferFull {
+				continue
+			}
+			if err != nil && err != io.EOF {
+				return dst[:base], rawRow{}, err
+			}
+			if err == io.EOF && s.offset == row.offset {
+				return dst[:base], rawRow{}, io.EOF
+			}
+			break
+		}
+		s.line++
+		if dst = trimSpace(dst, base); row.long || len(dst)-base > s.max {
+			row.long = true
+			return dst[:base], row, nil
+		}
+		if row.length = len(dst) - base; row.length > 0 {
+			return dst, row, nil
+		}
+	}
+}
+
+// trimSpace cuts the space behind dst[base:]; what is all space is cut whole.
+func trimSpace(dst []byte, base int) []byte {
+	for len(dst) > base && isSpace(dst[len(dst)-1]) {
+		dst = dst[:len(dst)-1]
+	}
+	return dst
+}
+
+// element reads an element of the list.
+func (s *splitter) element(dst []byte) ([]byte, rawRow, error) {
+	b, err := s.peekPastSpace()
+	switch {
+	case err == io.EOF && s.ended:
+		return dst, rawRow{}, io.EOF
+	case err == io.EOF:
+		return dst, rawRow{}, &splitFault{s.line, "the list ends without its ]; is the file whole?"}
+	case err != nil:
+		return dst, rawRow{}, err
+	case s.ended:
+		return dst, rawRow{}, &splitFault{s.line, fmt.Sprintf("%q follows the end of the list", b)}
+	}
+	if b == ']' && !s.begun {
+		s.skipBytes(1)
+		s.ended = true
+		return s.element(dst)
+	}
+	s.begun = true
+	dst, row, err := s.scan(dst)
+	if err != nil {
+		return dst, rawRow{}, err
+	}
+	return dst, row, s.separator()
+}
+
+// separator reads what stands between two elements, or ends the list.
+func (s *splitter) separator() error {
+	b, err := s.peekPastSpace()
+	switch {
+	case err == io.EOF:
+		return nil // the next call says so
+	case err != nil:
+		return err
+	case b == ',':
+		s.skipBytes(1)
+	case b == ']':
+		s.skipBytes(1)
+		s.ended = true
+	default:
+		return &splitFault{s.line, fmt.Sprintf("a comma or ] is due behind a row of the list, not %q", b)}
+	}
+	return nil
+}
+
+// scan reads to the end of an element: where the brackets that it opened are closed, or where a comma or ] stands
+// outside of any.
+func (s *splitter) scan(dst []byte) ([]byte, rawRow, error) {
+	row := rawRow{offset: s.offset, line: s.line}
+	base, depth, inText, escaped := len(dst), 0, false, false
+	for {
+		b, err := s.r.ReadByte()
+		if err == io.EOF {
+			return dst[:base], row, &splitFault{row.line, "the row is not closed by the end of the file; is the file whole?"}
+		}
+		if err != nil {
+			return dst[:base], row, err
+		}
+		if !inText && depth == 0 && (b == ',' || b == ']') {
+			if err := s.r.UnreadByte(); err != nil {
+				return dst[:base], row, err
+			}
+			break
+		}
+		s.count(b)
+		if dst = append(dst, b); len(dst)-base > s.max {
+			dst, row.long = dst[:base], true
+		}
+		switch {
+		case escaped:
+			escaped = false
+		case inText:
+			escaped, inText = b == '\\', b != '"'
+		case b == '"':
+			inText = true
+		case b == '{' || b == '[':
+			depth++
+		case b == '}' || b == ']':
+			depth--
+		}
+		if depth <= 0 && !inText && (b == '}' || b == ']' || b == '"') {
+			break
+		}
+	}
+	if row.long {
+		return dst[:base], row, nil
+	}
+	dst = trimSpace(dst, base)
+	if row.length = len(dst) - base; row.length == 0 {
+		return dst, row, &splitFault{row.line, "a row is due in the list, not a comma or ]"}
+	}
+	return dst, row, nil
+}
+
+func (s *splitter) peekPastSpace() (byte, error) {
+	for {
+		b, err := s.r.Peek(1)
+		if err != nil {
+			return 0, err
+		}
+		if !isSpace(b[0]) {
+			return b[0], nil
+		}
+		s.count(b[0])
+		if _, err := s.r.Discard(1); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (s *splitter) count(b byte) {
+	s.offset++
+	if b == '\n' {
+		s.line++
+	}
+}
+
+// skipBytes steps over n bytes that were peeked at and are no line ends.
+func (s *splitter) skipBytes(n int) {
+	n, _ = s.r.Discard(n)
+	s.offset += int64(n)
+}

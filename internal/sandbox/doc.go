@@ -1,0 +1,14 @@
+// Package sandbox serves the post-training API from this machine, with a small real transformer that really trains.
+//
+// A Server is an http.Handler and an http.RoundTripper over the same state, so a client cannot tell it from the service:
+// there is no way in past the wire. Nothing runs while nobody asks: lifecycles are functions of the clock, expiry is
+// decided when a request comes, and a session has a goroutine only while it has operations to run.
+//
+// With a folder the state is durable. One append-only log, each record chained to the one before by a checksum, holds
+// every accepted change with its body and is on disk before the change is acknowledged; the state is what the log says,
+// replayed in order, and weights are a snapshot plus the operations after it, run again. Training is a pure function of
+// the log: no draw depends on a key, an id or the time, so weights after a replay are bit-equal, and each replayed
+// operation is compared with the output that it had. Time is virtual: it stands still while the server is down.
+//
+// What is not built yet is refused by name, never approximated.
+package sandbox

@@ -1,0 +1,61 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"trainer/internal/wire"
+)
+
+// Whatever comes, the server answers with JSON, and what is not 200 is an envelope; nothing panics and no 500 is given.
+func FuzzHandler(f *testing.F) {
+	body := batch(f, "", row("seed"))
+	for _, seed := range [][2]string{
+		{"POST /v1/rl/model-resources", `{"base_model":"sandbox/bytes-tiny","compute_config":{"num_generator_replicas":0}}`},
+		{"POST /v1/rl/model-resources", `{"base_model":"x","inactive_timeout":1e9}`},
+		{"GET /v1/rl/model-resources?limit=2&status=MODEL_RESOURCES_STATUS_READY", ``},
+		{"POST /v1/rl/training-sessions", `{"model_resources_id":"RESOURCE","lora_config":{"rank":2,"alpha":4,"seed":"1"}}`},
+		{"PATCH /v1/rl/training-sessions/SESSION", `{"display_name":null,"metadata":{"wandb":{"url":"x"}}}`},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", body},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", strings.Replace(body, `"samples":[`, `"samples":[{},`, 1)},
+		{"POST /v1/rl/training-sessions/SESSION/operations/optim-step", `{"adam_params":{"learning_rate":1e-3,"eps":1e-320}}`},
+		{"POST /v1/rl/training-sessions/SESSION/operations/weights-sync", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_PIPELINE"}`},
+		{"POST /v1/rl/training-sessions/SESSION/operations/training-checkpoint", ``},
+		{"GET /v1/rl/training-sessions/SESSION/operations/optim-step/x", ``},
+		{"POST /v1/rl/training-sessions/SESSION/payloads/upload-url", ``},
+		{"PUT /payloads/x?sig=%zz", `{}`},
+		{"GET /v1/rl/checkpoints?after=x&type=", ``},
+		{"BREW /%00//../v1", "\x00"},
+	} {
+		f.Add(seed[0], []byte(seed[1]))
+	}
+	s, c := open(f, Options{})
+	r := c.resource(`{"base_model":"sandbox/bytes-tiny"}`)
+	id := c.session(`{"model_resources_id":"` + r.ID + `","lora_config":{"rank":2}}`).ID
+	names := strings.NewReplacer("RESOURCE", r.ID, "SESSION", id)
+	f.Fuzz(func(t *testing.T, line string, body []byte) {
+		method, target, _ := strings.Cut(names.Replace(line), " ")
+		in, err := http.NewRequest(method, host+target, bytes.NewReader([]byte(names.Replace(string(body)))))
+		if err != nil {
+			t.Skip() // the client's own library refuses it
+		}
+		in.Header.Set(wire.KeyHeader, line+string(body))
+		if len(line)+len(body) > maxKey {
+			in.Header.Set(wire.KeyHeader, "long")
+		}
+		resp, err := s.RoundTrip(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e wire.ErrorBody
+		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if resp.StatusCode == http.StatusInternalServerError || resp.StatusCode != http.StatusOK && e.Error.Message == "" {
+			t.Errorf("%s %s: got %d %+v", line, body, resp.StatusCode, e)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"sync"
+	"time"
+
+	"trainer/internal/wire"
+)
+
+// publishLag is how long the deferred ways of weights-sync take until the new weights are live.
+const publishLag = 100 * time.Millisecond
+
+// session is one training session. All but trained is guarded by the server's lock.
+type session struct {
+	id       string
+	spec     sessionSpec
+	resource *resource
+	from     *checkpoint // nil: the base model
+	created  time.Time
+	updated  time.Time
+	ended    time.Time // stopped or expired; zero while it lives
+	expired  bool
+	failure  string // why it is in ERROR
+	failed   time.Time
+
+	// Versions count optimiser steps since this session's start; step is the durable counter and goes on after a resume.
+	step, trainerStep, target int64
+	applied                   int64     // before live
+	live                      time.Time // when target is what the generators serve
+
+	checkpoints []*checkpoint
+	ops         []*operation // in the order of acceptance, which is the order of execution
+	next        int          // of ops: the first without a result
+	working     bool         // a goroutine runs ops
+
+	training sync.Mutex // guards trained; taken before the server's lock, never with it held
+	trained  *trained   // nil until the first operation
+}
+
+func newSession(id string, spec sessionSpec, res *resource, now time.Time) *session {
+	return &session{id: id, spec: spec, resource: res, created: now, updated: now}
+}
+
+func (s *session) status(now time.Time) wire.SessionStatus {
+	switch {
+	case s.failure != "":
+		return wire.SessionError
+	case s.expired:
+		return wire.SessionExpired
+	case !s.ended.IsZero() && s.next < len(s.ops):
+		return wire.SessionStopping
+	case !s.ended.IsZero():
+		return wire.SessionStopped
+	case now.Before(s.created.Add(s.spec.Provision)):
+		return wire.SessionCreating
+	}
+	return wire.SessionRunning
+}
+
+// holds: it occupies one of its resource's slots.
+func (s *session) holds(now time.Time) bool {
+	return !s.status(now).Final()
+}
+
+// end stops the session. What had not begun was cancelled before; an operation that has begun runs to its end.
+func (s *session) end(now time.Time, expired bool) {
+	if s.ended.IsZero() && s.failure == "" {
+		s.ended, s.expired, s.updated = now, expired, now
+	}
+}
+
+func (s *session) fail(now time.Time, why string) {
+	if s.failure == "" {
+		s.failure, s.failed, s.updated = why, now, now
+	}
+}
+
+// waiting lists the operations that have not begun.
+func (s *session) waiting() []string {
+	var ids []string
+	for _, op := range s.ops[s.next:] {
+		if op.result == nil && !op.begun {
+			ids = append(ids, op.id)
+		}
+	}
+	return ids
+}
+
+// publish promises the trainer's weights to the generators, at once or a moment later.
+func (s *session) publish(now time.Time, deferred bool) {
+	if !now.Before(s.live) {
+		s.applied = s.target
+	}
+	s.target, s.live = s.trainerStep, now
+	if deferred {
+		s.live = now.Add(publishLag)
+	} else {
+		s.applied = s.target
+	}
+}
+
+// serving is the version that the generators serve, and whether a later one is on its way.
+func (s *session) serving(now time.Time) (applied int64, pending bool) {
+	if now.Before(s.live) {
+		return s.applied, true
+	}
+	return s.target, false
+}
+
+// checkpoint is weights in a file, and for training the optimizer's state too.
+type checkpoint struct {
+	id        string
+	session   *session
+	inference bool
+	step      int64
+	created   time.Time
+	artifact  string
+	revision  string
+}
+
+func (c *checkpoint) file() string { return "checkpoints/" + c.id + ".safetensors" }
+
+// adapter: it is registered as an adapter on the base model's own weights.
+func (c *checkpoint) adapter() bool {
+	return c.session.spec.LoRA != nil && c.session.resource.spec.BaseWeightsRef == ""
+}

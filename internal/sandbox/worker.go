@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"trainer/internal/wire"
+)
+
+// wake gives a session with operations to run a goroutine, with the lock held. It ends when there are none left, or when
+// the server closes.
+func (s *Server) wake(sess *session) {
+	if sess.working || s.closing || sess.next == len(sess.ops) {
+		return
+	}
+	sess.working = true
+	s.workers.Add(1)
+	go s.run(sess)
+}
+
+// run runs a session's operations, one at a time, in the order of acceptance.
+func (s *Server) run(sess *session) {
+	defer s.workers.Done()
+	sess.training.Lock()
+	defer sess.training.Unlock()
+	for {
+		op := s.begin(sess)
+		if op == nil {
+			return
+		}
+		s.runOne(sess, op)
+	}
+}
+
+// begin takes the next operation; nil ends the goroutine.
+func (s *Server) begin(sess *session) *operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.broken != nil || sess.next == len(sess.ops) {
+		sess.working = false
+		if sess.over() {
+			sess.trained = nil
+		}
+		return nil
+	}
+	op := sess.ops[sess.next]
+	op.begun = true
+	return op
+}
+
+// over: the session will never train again.
+func (s *session) over() bool { return !s.ended.IsZero() || s.failure != "" }
+
+// forget frees the weights of a session that is over, with the lock held. One that still works does it itself.
+func (s *Server) forget(sess *session) {
+	if sess.over() && !sess.working && sess.training.TryLock() {
+		sess.trained = nil
+		sess.training.Unlock()
+	}
+}
+
+// runOne runs an operation, logs its result, and writes a snapshot when one is due. It holds the session's training lock.
+func (s *Server) runOne(sess *session, op *operation) {
+	start := time.Now()
+	result, output, err := s.execute(sess, op)
+	if err != nil {
+		result, output = &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}, nil
+	}
+	if !s.conclude(sess, op, result, output, err) || sess.trained == nil {
+		return
+	}
+	t := sess.trained
+	t.ops++
+	t.compute += time.Since(start)
+	if t.due(s.every) || op.spec.Name == wire.KindTrainingCheckpoint {
+		if err := s.snapshot(sess); err != nil {
+			s.options.Log("sandbox: %v; the session goes on, a restart will take longer", err)
+		}
+	}
+}
+
+// conclude logs the result. A fault that leaves the weights unknown fails the session too, and its model is given up. It
+// is false when the log can't be written any more.
+func (s *Server) conclude(sess *session, op *operation, result *resultSpec, output []byte, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commit(&record{Kind: kindResult, ID: op.id, Result: result}, output) != nil {
+		return false
+	}
+	if errors.Is(err, errSession) {
+		s.options.Log("sandbox: training session %s failed: %v", sess.id, err)
+		sess.trained = nil
+		fail := &record{Kind: kindFail, ID: sess.id, Message: err.Error(), Cancelled: sess.waiting()}
+		return s.commit(fail, nil) == nil
+	}
+	return true
+}
+
+// errSession marks a fault after which a session can't go on.
+var errSession = errors.New("the session can't go on")
+
+// execute brings the session's model up to date and runs op on it. An error is a fault of this server; a fault of the
+// operation itself is in the result. A panic of the engine becomes an error that ends the session.
+func (s *Server) execute(sess *session, op *operation) (result *resultSpec, output []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.options.Log("sandbox: panic in %s: %v\n%s", op.spec.Name, p, debug.Stack())
+			err = fmt.Errorf("%w: panic in %s: %v", errSession, op.spec.Name, p)
+		}
+	}()
+	if err := s.catchUp(sess); err != nil {
+		return nil, nil, err
+	}
+	w, err := s.workOf(sess, op)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.perform(sess, op, w, true)
+}
+
+// workOf is the operation's work; after a restart it is read from the log again.
+func (s *Server) workOf(sess *session, op *operation) (*work, error) {
+	s.mu.Lock()
+	w, at := op.work, op.body
+	s.mu.Unlock()
+	if w != nil {
+		return w, nil
+	}
+	m, err := findModel(sess.resource.spec.BaseModel)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.store.read(at)
+	if err != nil {
+		return nil, err
+	}
+	spec := op.spec
+	w, err = s.readWork(&spec, m, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: operation %s of the log: %w", errSession, op.id, err)
+	}
+	return w, nil
+}

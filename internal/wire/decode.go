@@ -1,0 +1,214 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// DecodeForwardBackward reads the body of a forward-backward, inline or uploaded. It is strict about types and about what
+// a tensor says of itself: target_tokens are integers of dtype int64, weights numbers of dtype float32 or integers of
+// dtype int64. Members and tensors that it does not know are skipped; an error names the place. More than maxSamples
+// samples are refused (0: any number). Memory is bounded by the input, which the caller bounds. Lengths are not compared,
+// and presence is the caller's to check: an absent tensor is nil.
+func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error) {
+	s := newScanner(r)
+	f := &ForwardBackward{}
+	s.object(func(name string) {
+		switch name {
+		case "loss":
+			if !s.null() {
+				s.within(name, func() { s.lossConfig(&f.Loss) })
+			}
+		case "samples":
+			if !s.null() {
+				s.within(name, func() { f.Samples = s.samples(maxSamples) })
+			}
+		case "forward_only":
+			s.within(name, func() { f.ForwardOnly = s.boolean() })
+		case "return_loss_fn_outputs":
+			s.within(name, func() { f.ReturnOutputs = s.boolean() })
+		case "payload_id":
+			f.PayloadID = s.text(name)
+		default:
+			s.skip()
+		}
+	})
+	s.end()
+	if s.err != nil {
+		return nil, fmt.Errorf("reading the body: %w", s.err)
+	}
+	return f, nil
+}
+
+func (s *scanner) lossConfig(c *LossConfig) {
+	s.object(func(name string) {
+		if name == "type" {
+			c.Type = LossType(s.text(name))
+			return
+		}
+		s.skip()
+	})
+}
+
+func (s *scanner) samples(most int) []Sample {
+	list := []Sample{}
+	s.array(func(i int) {
+		if most > 0 && i >= most {
+			s.fail("more than %d samples", most)
+			return
+		}
+		list = append(list, s.sample())
+	})
+	return list
+}
+
+func (s *scanner) sample() (x Sample) {
+	s.object(func(name string) {
+		switch {
+		case name == "model_input" && !s.null():
+			s.within(name, func() { x.Tokens = s.modelInput() })
+		case name == "loss_fn_inputs" && !s.null():
+			s.within(name, func() { s.lossInputs(&x) })
+		default:
+			s.skip()
+		}
+	})
+	return x
+}
+
+func (s *scanner) lossInputs(x *Sample) {
+	s.object(func(name string) {
+		switch {
+		case name == "target_tokens" && !s.null():
+			s.within(name, func() { x.Targets = s.tokenTensor() })
+		case name == "weights" && !s.null():
+			s.within(name, func() { x.Weights = s.floatTensor() })
+		default:
+			s.skip()
+		}
+	})
+}
+
+// modelInput joins the tokens of every chunk.
+func (s *scanner) modelInput() []int32 {
+	s.ints = s.ints[:0]
+	s.only("chunks", func() {
+		s.ints = s.ints[:0]
+		s.array(func(int) {
+			s.only("encoded_text", func() {
+				s.only("tokens", func() { s.tokens(true) })
+			})
+		})
+	})
+	return clone(s.ints)
+}
+
+// only reads an object of which one member counts.
+func (s *scanner) only(member string, read func()) {
+	s.object(func(name string) {
+		if name != member || s.null() {
+			s.skip()
+			return
+		}
+		s.within(name, read)
+	})
+}
+
+// tokens appends a list of token ids to s.ints; as strings too, where quoted says so.
+func (s *scanner) tokens(quoted bool) {
+	s.list(func() {
+		if quoted && s.peek() == '"' {
+			s.ints = append(s.ints, s.quotedToken())
+			return
+		}
+		s.ints = append(s.ints, s.token())
+	})
+}
+
+func (s *scanner) quotedToken() int32 {
+	text := s.string()
+	v, ok, err := parseInt64(text)
+	if s.err == nil && (!ok || err != nil || int64(int32(v)) != v) {
+		s.fail("%.40q is not a token id", text)
+	}
+	return int32(v)
+}
+
+// list reads an array of scalars: as array, but the place is made only for an error.
+func (s *scanner) list(element func()) {
+	if !s.take('[') {
+		return
+	}
+	if s.peek() == ']' {
+		s.pos++
+		return
+	}
+	for s.index = 0; s.err == nil; s.index++ {
+		element()
+		if !s.another(']') {
+			break
+		}
+	}
+	s.index = -1
+}
+
+// tokenTensor reads {"data":[…],"dtype":"int64"}.
+func (s *scanner) tokenTensor() []int32 {
+	dtype := s.tensor(func() { s.tokens(false) })
+	if s.err == nil && dtype != "int64" {
+		s.fail("dtype is %q, want int64", dtype)
+	}
+	return clone(s.ints)
+}
+
+// floatTensor reads {"data":[…],"dtype":"float32"}, values rounded to float32; or integers under int64.
+func (s *scanner) floatTensor() []float64 {
+	integers := true
+	dtype := s.tensor(func() {
+		integers = true
+		s.list(func() {
+			n := s.number()
+			v, ok := n.float()
+			if s.err == nil && (!ok || !fitsFloat32(v)) {
+				s.fail("%.40s is beyond float32", n.text)
+			}
+			integers = integers && n.integer
+			s.floats = append(s.floats, float64(float32(v)))
+		})
+	})
+	switch {
+	case s.err != nil:
+	case dtype == "int64" && !integers:
+		s.fail("dtype is int64, but a value is no integer")
+	case dtype != "float32" && dtype != "int64":
+		s.fail("dtype is %q, want float32 or int64", dtype)
+	}
+	return clone(s.floats)
+}
+
+// tensor reads a tensor's object: data at its values, which go to s.ints or s.floats, and the dtype. Of a member that
+// stands twice the last counts.
+func (s *scanner) tensor(data func()) (dtype string) {
+	s.ints, s.floats = s.ints[:0], s.floats[:0]
+	s.object(func(name string) {
+		switch {
+		case name == "data":
+			s.ints, s.floats = s.ints[:0], s.floats[:0]
+			s.within(name, data)
+		case name == "dtype":
+			dtype = s.text(name)
+		default:
+			s.skip()
+		}
+	})
+	return dtype
+}
+
+// clone is never nil: nil says that a member is absent.
+func clone[T any](list []T) []T {
+	if len(list) == 0 {
+		return []T{}
+	}
+	return slices.Clone(list)
+}

@@ -1,0 +1,94 @@
+package recipe
+
+import "trainer/loss"
+
+// loopDefaults are the defaults that depend on the loop; an absent loop has none. All others stand in the structs' tags.
+var loopDefaults = map[string]map[loss.Loop]string{
+	"optimizer.learning_rate":      adapterRates,
+	"optimizer.adam.learning_rate": adapterRates,
+	"lr_schedule.type": {
+		loss.Supervised: "linear", loss.Preference: "linear", loss.Reinforcement: "constant", loss.Distillation: "constant",
+	},
+	"train.batch_size": {loss.Supervised: "128", loss.Preference: "32"},
+	"compute_config.num_generator_replicas": {
+		loss.Supervised: "0", loss.Preference: "0", loss.Reinforcement: "1", loss.Distillation: "1",
+	},
+}
+
+// adapterRates are peaks for LoRA; full weights have no default.
+var adapterRates = map[loss.Loop]string{
+	loss.Supervised: "1.0e-4", loss.Preference: "1.0e-5", loss.Reinforcement: "1.0e-5", loss.Distillation: "1.0e-5",
+}
+
+// evalSampling is where evaluation samples otherwise than rollout.
+var evalSampling = map[string]string{"temperature": "0.0"}
+
+// lossNames is every loss that a recipe can name, built or not, in the order of the reference. Reduction is its default;
+// where it is empty the key is refused for the reason that noReduction gives.
+var lossNames = []struct {
+	name      string
+	loop      loss.Loop
+	reduction string
+}{
+	{"cross_entropy", loss.Supervised, "sum"},
+	{"grpo", loss.Reinforcement, ""},
+	{"ppo", loss.Reinforcement, "sum"},
+	{"cispo", loss.Reinforcement, "sum"},
+	{"dro", loss.Reinforcement, "sum"},
+	{"dppo", loss.Reinforcement, "sum"},
+	{"importance_sampling", loss.Reinforcement, "sum"},
+	{"dpo", loss.Preference, ""},
+	{"ipo", loss.Preference, ""},
+	{"hinge", loss.Preference, ""},
+	{"simpo", loss.Preference, ""},
+	{"orpo", loss.Preference, ""},
+	{"kto", loss.Preference, ""},
+	{"slic", loss.Preference, ""},
+	{"reverse_kl", loss.Distillation, "token_mean"},
+}
+
+// rewardNames is every grader that a recipe can name.
+var rewardNames = []string{
+	"exact", "contains", "numeric", "regex", "json_schema", "math_equal", "multiple_choice", "length", "repetition",
+	"format", "judge", "command", "http",
+}
+
+// LossNames lists every loss that a recipe can name, in the order of the reference.
+func LossNames() []string {
+	names := make([]string, len(lossNames))
+	for i, l := range lossNames {
+		names[i] = l.name
+	}
+	return names
+}
+
+// RewardNames lists every grader that a recipe can name.
+func RewardNames() []string { return append([]string(nil), rewardNames...) }
+
+// LoopOf is the loop of a loss by name, and "" for an unknown name.
+func LoopOf(name string) loss.Loop {
+	for _, l := range lossNames {
+		if l.name == name {
+			return l.loop
+		}
+	}
+	return ""
+}
+
+func reductionOf(name string) string {
+	for _, l := range lossNames {
+		if l.name == name {
+			return l.reduction
+		}
+	}
+	return "sum"
+}
+
+func builtLoss(name string) (loss.Kind, bool) {
+	for _, k := range loss.Kinds() {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return loss.Kind{}, false
+}

@@ -1,0 +1,52 @@
+package recipe
+
+import (
+	"path/filepath"
+	"strings"
+
+	"trainer/loss"
+)
+
+// Loop is the loop that the loss type decides.
+func (r *Recipe) Loop() loss.Loop { return LoopOf(r.Loss.Type) }
+
+// RunName is what a run is called: the name, or the stem of the file with what a folder's name can't hold everywhere
+// replaced by "-".
+func (r *Recipe) RunName() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	stem := strings.TrimSuffix(filepath.Base(r.path), filepath.Ext(r.path))
+	var b strings.Builder
+	for _, c := range stem {
+		if nameFault("a"+string(c)+"a") != "" {
+			c = '-'
+		}
+		if b.Len() < maxName {
+			b.WriteRune(c)
+		}
+	}
+	if name := strings.TrimRight(b.String(), "."); nameFault(name) == "" {
+		return name
+	}
+	return "run"
+}
+
+// Resolved is the recipe as a file with every value of its loop, each with its origin in a comment. Load reads it back
+// from any folder, with the same values and the same Hash.
+func (r *Recipe) Resolved() []byte {
+	var b strings.Builder
+	for _, l := range r.lines() {
+		indent := strings.Repeat("  ", l.depth)
+		if l.item {
+			indent = indent[2:] + "- "
+		}
+		b.WriteString(indent)
+		b.WriteString(quote(l.name) + ":")
+		if !l.head {
+			b.WriteString(" " + l.text + " # " + l.origin.String())
+		}
+		b.WriteByte('\n')
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,112 @@
+package recipe
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"trainer/internal/diag"
+	"trainer/loss"
+)
+
+// rollouts are the rules of the loops that sample.
+func (d *decoder) rollouts(n *node) {
+	r := d.r.Rollout
+	if r.Minibatches > r.BatchSize {
+		d.refuse("rollout.minibatches", "must be at most rollout.batch_size (%d), because groups stay whole, got %d", r.BatchSize, r.Minibatches)
+	}
+	if r.DynamicSampling.Enabled && d.r.Train.NumSteps == nil {
+		d.refuse("rollout.dynamic_sampling.enabled", "needs train.num_steps: how many batches an epoch gives is not known before")
+	}
+	if !d.r.Given("rollout.on_error.min_group_size") {
+		r.OnError.MinGroupSize = min(r.OnError.MinGroupSize, r.GroupSize)
+	}
+	if r.OnError.MinGroupSize > r.GroupSize {
+		d.refuse("rollout.on_error.min_group_size", "must be at most rollout.group_size (%d), got %d", r.GroupSize, r.OnError.MinGroupSize)
+	}
+	if p := r.SamplingParams; r.Truncated == "penalise" && p.MaxTokens > 0 && r.TruncatedBuffer > p.MaxTokens {
+		d.refuse("rollout.truncated_buffer", "must be at most max_tokens (%d), got %d", p.MaxTokens, r.TruncatedBuffer)
+	}
+	d.stops(n.get("rollout").get("sampling_params"), "rollout.sampling_params")
+	d.stops(n.get("eval").get("sampling_params"), "eval.sampling_params")
+	if e := d.r.Eval; e.GroupSize > 1 && e.SamplingParams != nil && e.SamplingParams.Temperature == 0 && d.sound("eval.sampling_params") {
+		d.refuse("eval.group_size", "%d greedy completions are all the same; give eval.sampling_params.temperature", e.GroupSize)
+	}
+	d.env()
+	if d.loop == loss.Reinforcement {
+		d.groups()
+		d.rewards()
+	}
+}
+
+// stops refuses token ids, which the service drops without a word.
+func (d *decoder) stops(n *node, key string) {
+	stop := n.get("stop")
+	if stop == nil {
+		return
+	}
+	for i, item := range stop.items {
+		at := join(key+".stop", strconv.Itoa(i))
+		switch {
+		case item.shape == scalar && !item.quoted && wholeForm.MatchString(item.text):
+			d.add(item.pos, at, "%s looks like a token id, and stops are texts; write the token's text, or %q in quotes", item.text, item.text)
+		case item.shape == scalar && item.text == "" && !item.null:
+			d.add(item.pos, at, "an empty text would stop every completion at once")
+		}
+	}
+}
+
+// env: what is sent to an address is rows and completions.
+func (d *decoder) env() {
+	e := d.r.Rollout.Env
+	if e == nil || e.Type != "http" || !d.sound("rollout.env.url") {
+		return
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Host == "" {
+		d.refuse("rollout.env.url", "is not an address as https://host/path")
+		return
+	}
+	ip := net.ParseIP(u.Hostname())
+	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
+		d.refuse("rollout.env.url", "must be https, or http to a loopback address, got %s", u.Scheme)
+	}
+}
+
+func (d *decoder) groups() {
+	a := d.r.Advantage
+	if a == nil || d.r.Rollout.GroupSize > 1 || !d.sound("rollout.group_size") {
+		return
+	}
+	for _, p := range [][2]string{{"advantage.baseline", a.Baseline}, {"advantage.scale", a.Scale}} {
+		if strings.HasPrefix(p[1], "group") || p[1] == "leave_one_out" {
+			d.refuse("rollout.group_size", "1 leaves no group for %s: %s; every advantage would be 0", p[0], p[1])
+		}
+	}
+}
+
+func (d *decoder) rewards() {
+	if len(d.r.Reward) == 0 && d.r.Rollout.Env == nil && d.sound("reward") && d.sound("rollout.env") {
+		d.add(d.r.At("reward"), "reward", "missing; a list of graders as [{type: math_equal}]")
+	}
+	for i, w := range d.r.Reward {
+		key := "reward." + strconv.Itoa(i)
+		if w.Clip != nil && w.Clip[0] >= w.Clip[1] {
+			d.refuse(key+".clip", "must be [lo, hi] with lo below hi")
+		}
+		switch {
+		case w.Type == "":
+		case slices.Contains(rewardNames, w.Type):
+			d.refuse(key+".type", "%q is not built yet; no reward is", w.Type)
+		default:
+			msg := diag.DidYouMean(w.Type, rewardNames)
+			if msg == "" {
+				msg = "; rewards are " + strings.Join(rewardNames, ", ")
+			}
+			d.refuse(key+".type", "%q is not a reward%s", w.Type, msg)
+		}
+	}
+}

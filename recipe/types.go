@@ -1,0 +1,142 @@
+package recipe
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"trainer/internal/diag"
+	"trainer/loss"
+	"trainer/schedule"
+)
+
+// loss decodes the section of that name: its type, the reduction that the type has, and the params of the type's row.
+func (d *decoder) loss(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
+	d.strict(n, key, k, k.Keys)
+	d.fill(n, at, key, k, k.Keys, v, "")
+	l := v.Addr().Interface().(*Loss)
+	if l.Reduction == "" && !d.trace.useless["loss.reduction"] && d.sound("loss.reduction") {
+		l.Reduction = reductionOf(l.Type)
+		d.trace.origins["loss.reduction"] = origin{label: defaults.label}
+	}
+	if l.Params == nil {
+		d.params(nil, at, "loss.params", k.child("params"), v.Field(k.child("params").index))
+	}
+	if l.Type == "" {
+		return
+	}
+	if _, built := builtLoss(l.Type); built {
+		return
+	}
+	where := d.trace.places["loss.type"]
+	if LoopOf(l.Type) != "" {
+		d.add(where, "loss.type", "%q is not built yet; built: %s", l.Type, strings.Join(builtLosses(), ", "))
+		return
+	}
+	if near := diag.DidYouMean(l.Type, LossNames()); near != "" {
+		d.add(where, "loss.type", "%q is not a loss%s", l.Type, near)
+		return
+	}
+	d.add(where, "loss.type", "%q is not a loss; losses are %s", l.Type, strings.Join(LossNames(), ", "))
+}
+
+func builtLosses() []string {
+	var names []string
+	for _, k := range loss.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// params decodes the parameters of the loss; those of one that is not built have nothing to be checked against.
+func (d *decoder) params(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
+	if n != nil && n.shape != mapping {
+		d.add(n.pos, key, "must be a mapping, not %s", n.show())
+		return
+	}
+	kind, ok := builtLoss(d.r.Loss.Type)
+	if !ok {
+		return
+	}
+	p := kind.New()
+	keys := k.variant(kind.Name)
+	d.strict(n, key, &Key{Path: key}, keys)
+	d.fill(n, at, key, &Key{Path: key}, keys, reflect.ValueOf(p).Elem(), defaults.label)
+	d.consistent(p, at, key)
+	v.Set(reflect.ValueOf(p))
+}
+
+// schedule decodes lr_schedule: its own keys, and beside them those of the shape that type names.
+func (d *decoder) schedule(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
+	typ := d.typeIn(n, k)
+	row := slices.IndexFunc(schedule.Kinds(), func(s schedule.Kind) bool { return s.Name == typ })
+	keys := append(slices.Clone(k.Keys), k.variant(typ)...)
+	if row < 0 {
+		for _, s := range k.Variants { // whose keys these are can't be told
+			keys = append(keys, s.Keys...)
+		}
+	}
+	d.strict(n, key, k, keys)
+	d.fill(n, at, key, k, k.Keys, v, "")
+	if row < 0 {
+		if d.sound("lr_schedule.type") {
+			names := schedules()
+			msg := diag.DidYouMean(typ, names)
+			if msg == "" {
+				msg = "; schedules are " + strings.Join(names, ", ")
+			}
+			d.add(d.trace.places["lr_schedule.type"], "lr_schedule.type", "%q is not a schedule%s", typ, msg)
+		}
+		return
+	}
+	s := schedule.Kinds()[row].New()
+	d.fill(n, at, key, k, k.variant(typ), reflect.ValueOf(s).Elem(), defaults.label)
+	d.consistent(s, at, key)
+	v.Addr().Interface().(*LRSchedule).Shape = s
+}
+
+func schedules() []string {
+	var names []string
+	for _, k := range schedule.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// consistent asks a kind's own Check, once its keys are sound.
+func (d *decoder) consistent(kind any, at diag.Pos, key string) {
+	c, ok := kind.(interface{ Check() error })
+	if !ok || !d.sound(key) {
+		return
+	}
+	err := c.Check()
+	var faults schedule.Faults
+	switch {
+	case errors.As(err, &faults):
+		for _, f := range faults {
+			full := join(key, f.Key)
+			if place, ok := d.trace.places[full]; ok {
+				d.add(place, full, "%s", f.Msg)
+			} else {
+				d.add(at, full, "%s", f.Msg)
+			}
+		}
+	case err != nil:
+		d.add(at, key, "%v", err)
+	}
+}
+
+// evalSampling starts from what rollout samples with, greedy.
+func (d *decoder) evalSampling(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
+	d.strict(n, key, k, k.Keys)
+	if d.r.Rollout != nil {
+		v.Set(reflect.ValueOf(d.r.Rollout.SamplingParams))
+	}
+	d.fill(n, at, key, k, k.Keys, v, "as rollout.sampling_params")
+	for _, c := range k.Keys {
+		if c.Default != "" && n.get(c.Name) == nil {
+			d.absent(at, join(key, c.Name), c, v.Field(c.index))
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package recipe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"trainer/loss"
+)
+
+// useless says why a key has no effect here, or is "". typ is the type of the mapping that it stands in, known whether that
+// is one; n is that mapping, which may be nil.
+func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
+	if !k.In(d.loop) {
+		return fmt.Sprintf("has no effect with loss %s (%s); it is a key of %s", d.r.Loss.Type, d.loop, loops(k.Loops))
+	}
+	if k.Types != nil && !slices.Contains(k.Types, typ) && known {
+		return fmt.Sprintf("is a key of type %s; the type here is %s", strings.Join(k.Types, ", "), typ)
+	}
+	switch k.Path {
+	case "loss.reduction":
+		if d.loop != "" && reductionOf(d.r.Loss.Type) == "" {
+			return noReduction(d.r.Loss.Type)
+		}
+	case "reference":
+		if d.loop == loss.Reinforcement && !d.trace.usesReference {
+			return "has no effect without a KL term: loss.params.beta (of grpo) and advantage.kl_coef are 0"
+		}
+	case "reference.source":
+		if id := n.get("checkpoint_id"); id != nil && !id.null {
+			return "has no effect beside checkpoint_id"
+		}
+	case "dataset.train.N.subset", "dataset.train.N.split", "dataset.validation.N.subset", "dataset.validation.N.split":
+		if path := n.get("path").word(); !strings.HasPrefix(path, "hf://") {
+			return "is of hf:// datasets, and the path is none"
+		}
+	}
+	return ""
+}
+
+func noReduction(name string) string {
+	if name == "grpo" {
+		return "has no effect with grpo; params.agg_type says it"
+	}
+	return fmt.Sprintf("has no effect with %s, which is a mean over pairs or rows", name)
+}
+
+func loops(ls []loss.Loop) string {
+	s := make([]string, len(ls))
+	for i, l := range ls {
+		s[i] = string(l)
+	}
+	return strings.Join(s, " and ")
+}

@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"trainer/internal/journal"
+)
+
+// open writes the first records of a life.
+func (r *run) open() error {
+	reason := "resume"
+	if r.past.run == nil {
+		reason = "run"
+		rec := runRecord{Format: journalFormat, RunID: uuid.NewString(), RecipeHash: r.in.Recipe.Hash(), LockHash: r.plan.Lock.Hash()}
+		if err := r.journal.Append(recRun, rec); err != nil {
+			return err
+		}
+		r.past.run = &rec
+	}
+	if err := os.MkdirAll(r.inflight(), 0o700); err != nil {
+		return fmt.Errorf("make the folder of stored requests: %w", err)
+	}
+	if err := r.plan.Lock.write(r.world.Dir); err != nil {
+		return err
+	}
+	device, inode, err := journal.Folder(r.world.Dir)
+	if err != nil {
+		return err
+	}
+	who := journal.Owner()
+	return r.journal.Append(recLife, lifeRecord{
+		PID: who.PID, Host: who.Host, BootID: who.BootID, Binary: r.world.Version, Reason: reason,
+		Folder: folderMark{device, inode}, LockHash: r.plan.Lock.Hash(), Steps: len(r.plan.Rates), TornBytes: r.journal.Torn(),
+	})
+}
+
+// inflight is where the bodies of unanswered operations are.
+func (r *run) inflight() string { return filepath.Join(r.world.Dir, "inflight") }
+
+func (r *run) info() RunInfo {
+	info := RunInfo{ID: r.past.run.RunID, Name: r.in.Recipe.RunName(), Dir: r.world.Dir, BaseModel: r.in.Recipe.BaseModel,
+		Recipe: r.in.Recipe.Path(), Plan: r.plan, Done: r.past.done(), Sandbox: r.world.Sandbox, StandIn: r.in.StandIn}
+	if r.plan.Cost != nil {
+		info.PriceUSDPerHour = r.plan.Cost.USDPerHour
+	}
+	return info
+}
+
+// acquire gets all that training needs: what the service allows, the resource, the data in order, the session.
+func (r *run) acquire(ctx, stop context.Context) error {
+	if u := r.past.unclear; u != nil {
+		return fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)
+	}
+	if err := r.decide(ctx); err != nil {
+		return err
+	}
+	if err := r.take(ctx, stop); err != nil {
+		return err
+	}
+	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
+		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
+	r.gradient = remote{r.in.Recipe.Loss.Params}
+	if err := r.attend(ctx, stop); err != nil {
+		return err
+	}
+	return r.position()
+}
+
+// position says where this life starts and ends, and brings the projections up to date.
+func (r *run) position() error {
+	r.from, r.until = r.past.done(), len(r.plan.Rates)
+	if m := r.in.Recipe.Limits.MaxSteps; m != nil {
+		r.until = min(r.until, r.from+*m)
+	}
+	r.savedAt = time.Now()
+	r.had = had{map[int]bool{}, map[int]bool{}, map[int]bool{}}
+	for _, c := range r.past.saves {
+		if c.Kind == "inference" {
+			r.had.inference[c.Done] = true
+		} else {
+			r.had.training[c.Done] = true
+		}
+	}
+	var evals []measured
+	for d, e := range r.past.evals {
+		r.had.evals[d] = true
+		evals = append(evals, e)
+	}
+	slices.SortFunc(evals, func(a, b measured) int { return a.Done - b.Done })
+	r.early = newEarlyStop(r.in.Recipe.Eval.EarlyStop, evals)
+	if err := r.sameRows(); err != nil {
+		return err
+	}
+	wrote, err := r.past.project(r.world.Dir, r.evalsAt)
+	r.wrote = wrote
+	return err
+}
+
+// sameRows compares what the rows of the last steps hash to with what was trained on.
+func (r *run) sameRows() error {
+	for i := max(0, len(r.past.steps)-3); i < len(r.past.steps); i++ {
+		m := r.past.steps[i]
+		b, err := r.batches.next(context.Background(), m.Step)
+		if err != nil {
+			return err
+		}
+		if b.Hash != m.Rows {
+			return fmt.Errorf("%w: the rows of step %d are not those that were trained", ErrDrift, m.Done)
+		}
+	}
+	return nil
+}
+
+// decide asks once what the service allows, checks the plan against it, and writes it down for every later life.
+func (r *run) decide(ctx context.Context) error {
+	if r.past.plan != nil {
+		r.limits = *r.past.plan
+		return nil
+	}
+	models, err := r.world.Backend.Models(ctx)
+	if err != nil {
+		return fmt.Errorf("ask what the service trains: %w", err)
+	}
+	m, problems := r.in.Check(r.plan, models)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	r.limits = decided{GPUType: m.GPUType, MaxBatch: m.Limits.MaxBatchSize, Accumulation: r.in.Recipe.Train.GradientAccumulation, StandIn: m.StandIn}
+	price, err := r.world.Resources.Price(ctx, r.spec())
+	if err != nil {
+		return fmt.Errorf("ask for the price: %w", err)
+	}
+	r.limits.PriceUSD = price
+	return r.journal.Append(recPlan, r.limits)
+}

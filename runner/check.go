@@ -1,0 +1,128 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+
+	"trainer/internal/diag"
+	"trainer/recipe"
+)
+
+// Chosen is the part of a model that a recipe asks for.
+type Chosen struct {
+	GPUType string
+	Limits  TrainLimits
+	StandIn bool
+}
+
+// SpecOf is the resource that a recipe asks for, on a GPU type that is named.
+func SpecOf(r *recipe.Recipe, gpu string) ResourceSpec {
+	s := ResourceSpec{BaseModel: r.BaseModel, GPUType: gpu, Generators: r.Compute.NumGeneratorReplicas, LoRA: r.LoRA != nil, InactiveTimeout: r.InactiveTimeout}
+	if r.BaseWeightsRef != nil {
+		s.BaseWeightsRef = *r.BaseWeightsRef
+	}
+	if r.Optimizer.Type == "muon" {
+		s.Muon = r.Optimizer.ScalingStrategy
+	}
+	return s
+}
+
+// Check lists what the service would refuse of the plan, before anything is asked for that bills.
+func (in *Inputs) Check(p *Plan, models []Model) (Chosen, diag.List) {
+	var l diag.List
+	r := in.Recipe
+	m := model(r, models, &l)
+	if m == nil {
+		return Chosen{}, l
+	}
+	cfg := config(r, m, &l)
+	if cfg == nil {
+		return Chosen{}, l
+	}
+	c := Chosen{GPUType: cfg.GPUType, StandIn: m.StandIn}
+	limits, what := cfg.LoRA, "LoRA"
+	if r.LoRA == nil {
+		limits, what = cfg.Full, "full weights"
+	}
+	if limits == nil {
+		l.Add(r.At("lora_config"), "lora_config", "%s does not train %s on %s", m.Name, what, cfg.GPUType)
+		return c, l
+	}
+	c.Limits = *limits
+	in.checkLimits(p, c.Limits, m.Name, &l)
+	if r.Compute.NumGeneratorReplicas > 0 && cfg.Generator == nil {
+		l.Add(r.At("compute_config.num_generator_replicas"), "compute_config.num_generator_replicas", "%s has no generator on %s; use 0", m.Name, cfg.GPUType)
+	}
+	return c, l
+}
+
+func model(r *recipe.Recipe, models []Model, l *diag.List) *Model {
+	names := make([]string, len(models))
+	for i := range models {
+		if models[i].Name == r.BaseModel {
+			return &models[i]
+		}
+		names[i] = models[i].Name
+	}
+	hint := diag.DidYouMean(r.BaseModel, names)
+	if hint == "" {
+		hint = "; see `trainer models`"
+	}
+	l.Add(r.At("base_model"), "base_model", "%q is not a model that the service trains%s", r.BaseModel, hint)
+	return nil
+}
+
+func config(r *recipe.Recipe, m *Model, l *diag.List) *ModelConfig {
+	gpu := m.DefaultGPU
+	if r.Compute.GPUType != nil {
+		gpu = *r.Compute.GPUType
+	}
+	var types []string
+	for i := range m.Configs {
+		if m.Configs[i].GPUType == gpu {
+			return &m.Configs[i]
+		}
+		types = append(types, m.Configs[i].GPUType)
+	}
+	l.Add(r.At("compute_config.gpu_type"), "compute_config.gpu_type", "%s is not offered on %q; it is on %s", m.Name, gpu, strings.Join(types, ", "))
+	return nil
+}
+
+// checkLimits compares rank, row lengths and requests with the model's limits.
+func (in *Inputs) checkLimits(p *Plan, lim TrainLimits, name string, l *diag.List) {
+	r := in.Recipe
+	if r.LoRA != nil && lim.MaxRank > 0 && r.LoRA.Rank > lim.MaxRank {
+		l.Add(r.At("lora_config.rank"), "lora_config.rank", "%s allows at most %d, got %d", name, lim.MaxRank, r.LoRA.Rank)
+	}
+	in.checkLengths(lim, name, l)
+	n := r.Train.GradientAccumulation
+	if n > p.BatchSize {
+		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests for %d rows; at most one a row", n, p.BatchSize)
+	} else if n > 0 && lim.MaxBatchSize > 0 && (p.BatchSize+n-1)/n > lim.MaxBatchSize {
+		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests of %d rows; %s allows %d rows a request: use auto, or at least %d",
+			n, (p.BatchSize+n-1)/n, name, lim.MaxBatchSize, (p.BatchSize+lim.MaxBatchSize-1)/lim.MaxBatchSize)
+	}
+}
+
+// checkLengths names the rows that are longer than a sample may be. A sample of n tokens sends n - 1 of them.
+func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
+	if lim.MaxSeqLength <= 0 {
+		return
+	}
+	const shown = 5
+	found := 0
+	for _, s := range in.sets() {
+		for i := range s.Len() {
+			n, _ := s.Count(i)
+			if n-1 <= lim.MaxSeqLength {
+				continue
+			}
+			if found++; found <= shown {
+				l.Add(s.At(i), "", "%d tokens; %s takes at most %d: set dataset.max_length to %d and dataset.overlong to drop, keep_start or keep_end", n, name, lim.MaxSeqLength+1, lim.MaxSeqLength+1)
+			}
+		}
+	}
+	if found > shown {
+		l.Add(in.Recipe.At("dataset.max_length"), "dataset.max_length", "%s", fmt.Sprintf("%d rows are longer than %s takes", found, name))
+	}
+}

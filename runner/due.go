@@ -1,0 +1,251 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"trainer/loss"
+)
+
+// follower is one thing that follows a step: submitted right behind it, awaited when the step is collected.
+type follower func(ctx context.Context, r *run, done, updates int) error
+
+// had is what the lives before this one have made, by steps done, so that nothing due is done twice. It does not change
+// during a life: a life passes each step once.
+type had struct{ training, inference, evals map[int]bool }
+
+// follow submits what is due when done steps are applied, in the order: weights_sync, training checkpoint and its
+// witness, inference checkpoint, evaluation. What the journal already holds is not due.
+func (r *run) follow(ctx context.Context, f *flight, done int) error {
+	if r.in.Recipe.Compute.NumGeneratorReplicas > 0 && (done == r.from || done == r.until) {
+		if err := r.batches.release(ctx, f.step); err != nil {
+			return err
+		}
+		if err := r.followSync(ctx, f, done); err != nil {
+			return err
+		}
+	}
+	if r.savesAt(done) {
+		if err := r.followSave(ctx, f, done, false); err != nil {
+			return err
+		}
+	}
+	if r.infersAt(done) {
+		if err := r.followSave(ctx, f, done, true); err != nil {
+			return err
+		}
+	}
+	if r.evalsAt(done) {
+		return r.followEval(ctx, f, done)
+	}
+	return nil
+}
+
+func every(n *int, done int) bool { return n != nil && done > 0 && done%*n == 0 }
+
+// savesAt says whether a training checkpoint follows the done steps.
+func (r *run) savesAt(done int) bool {
+	c := r.in.Recipe.Checkpoint
+	if done == 0 || r.had.training[done] {
+		return false
+	}
+	if every(c.Every, done) || done == r.until {
+		return true
+	}
+	return c.EveryDuration != nil && time.Since(r.savedAt) >= *c.EveryDuration
+}
+
+func (r *run) infersAt(done int) bool {
+	c := r.in.Recipe.Checkpoint
+	if done == 0 || r.had.inference[done] {
+		return false
+	}
+	return every(c.InferenceEvery, done) || done == len(r.plan.Rates) && c.InferenceAtEnd
+}
+
+// evalsAt says whether held-out rows are scored under the done steps.
+func (r *run) evalsAt(done int) bool {
+	e := r.in.Recipe.Eval
+	if r.in.Held == nil || r.had.evals[done] {
+		return false
+	}
+	if done == 0 {
+		return e.AtStart
+	}
+	return every(e.Every, done) || done == r.until && e.AtEnd
+}
+
+func (r *run) followSync(ctx context.Context, f *flight, done int) error {
+	o, err := r.once(ctx, slot{step: done, kind: kindSync}, Sync{Mode: "synchronous"}, f.updates)
+	if err != nil {
+		return err
+	}
+	f.after = append(f.after, func(ctx context.Context, r *run, done, _ int) error {
+		_, err := o.wait(ctx)
+		return r.harmless(done, "publish the weights", err)
+	})
+	return nil
+}
+
+// followSave submits a checkpoint, and behind a training checkpoint a witness.
+func (r *run) followSave(ctx context.Context, f *flight, done int, inference bool) error {
+	kind := kindTraining
+	if inference {
+		kind = kindInference
+	}
+	o, err := r.once(ctx, slot{step: done, kind: kind}, Save{Inference: inference}, f.updates)
+	if err != nil {
+		return err
+	}
+	if !inference {
+		r.savedAt = time.Now()
+		if err := r.attest(ctx, done, f.updates); err != nil {
+			return err
+		}
+	}
+	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
+		return r.harmless(done, "save a checkpoint", r.saved(ctx, o, done, updates))
+	})
+	return nil
+}
+
+// once prepares and submits one operation.
+func (r *run) once(ctx context.Context, s slot, op Op, updates int) (*operation, error) {
+	p, err := r.session.Prepare(ctx, op)
+	if err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", op.Name(), err)
+	}
+	ops, err := r.ledger.submit(ctx, item{slot: s, body: p, expect: updates})
+	if err != nil {
+		return nil, err
+	}
+	return ops[0], nil
+}
+
+// saved verifies a checkpoint and writes it down: everything before it has ended, and its step is the expected one.
+func (r *run) saved(ctx context.Context, o *operation, done, updates int) error {
+	res, err := o.wait(ctx)
+	if err != nil {
+		return err
+	}
+	c := res.Checkpoint
+	if c == nil {
+		return fmt.Errorf("%s %s ended without a checkpoint", o.op, o.id)
+	}
+	if b := r.gen.base; b != nil && c.Step != *b+int64(updates) {
+		return fmt.Errorf("checkpoint %s holds step %d, expected %d: it is not used", c.ID, c.Step, *b+int64(updates))
+	}
+	rec := checkpointRecord{Gen: r.gen.gen, Done: done, Updates: updates, Kind: "training", ID: c.ID, ServerStep: c.Step,
+		Registered: c.Registered, Revision: c.Revision, Adapter: c.Adapter}
+	if o.slot.kind == kindInference {
+		rec.Kind = "inference"
+	}
+	if err := r.journal.Append(recCheckpoint, rec); err != nil {
+		return &journalError{fmt.Errorf("journal the checkpoint: %w", err)}
+	}
+	r.noteSave(rec)
+	text := rec.Kind + " " + rec.ID
+	if rec.Registered != "" {
+		text += " registered as " + rec.Registered
+	}
+	r.tell(Event{Kind: SaveEvent, Done: done, Text: text})
+	return nil
+}
+
+// journalError is a write that failed: nothing after it can be promised.
+type journalError struct{ error }
+
+func (e *journalError) Unwrap() error { return e.error }
+
+// harmless says what a failure costs where nothing of the training depends on it: a warning.
+func (r *run) harmless(done int, doing string, err error) error {
+	var failed *Failed
+	if err == nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) {
+		return err
+	}
+	r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("%s: %v", doing, err)})
+	return nil
+}
+
+// followEval submits the scoring of the held-out rows, a request for each max_batch_size of them.
+func (r *run) followEval(ctx context.Context, f *flight, done int) error {
+	n := r.in.Held.Len()
+	if l := r.in.Recipe.Eval.Limit; l != nil {
+		n = min(n, *l)
+	}
+	var ops []*operation
+	sum := 0.0
+	for lo, chunk := 0, 0; lo < n; chunk++ {
+		hi := min(n, lo+max(1, r.limits.MaxBatch))
+		data, err := r.heldOut(lo, hi)
+		if err != nil {
+			return err
+		}
+		for _, d := range data {
+			for _, w := range d.Weights {
+				sum += w
+			}
+		}
+		p, err := r.session.Prepare(ctx, Forward{Loss: r.in.Recipe.Loss.Params, Data: data})
+		if err != nil {
+			return fmt.Errorf("prepare the evaluation: %w", err)
+		}
+		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: f.updates})
+		if err != nil {
+			return err
+		}
+		ops = append(ops, o...)
+		lo = hi
+	}
+	f.evals = true
+	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
+		return r.harmless(done, "evaluate", r.evaluated(ctx, ops, sum, done, updates))
+	})
+	return nil
+}
+
+func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {
+	var data []loss.Datum
+	for i := lo; i < hi; i++ {
+		row, err := r.in.Held.Row(i)
+		if err != nil {
+			return nil, fmt.Errorf("evaluation: %w", err)
+		}
+		data = append(data, row.Data...)
+	}
+	return data, nil
+}
+
+// evaluated makes eval/loss, per trained token, of the chunks, and lets the early stop judge it.
+func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done, updates int) error {
+	total := 0.0
+	for _, o := range ops {
+		res, err := o.wait(ctx)
+		if err != nil {
+			return err
+		}
+		total += res.Loss
+	}
+	m := map[string]float64{"eval/loss": total / sum}
+	rec := measured{Gen: r.gen.gen, Done: done, Updates: updates, Metrics: finite(m)}
+	if err := r.journal.Append(recEval, rec); err != nil {
+		return &journalError{fmt.Errorf("journal the evaluation: %w", err)}
+	}
+	r.noteEval(rec)
+	r.tell(Event{Kind: EvalEvent, Done: done, Metrics: rec.Metrics})
+	r.early.judge(done, rec.Metrics)
+	return nil
+}
+
+// conclude waits for what follows a step, then writes its line of metrics.
+func (r *run) conclude(ctx context.Context, f *flight) error {
+	done := f.step + 1
+	for _, after := range f.after {
+		if err := after(ctx, r, done, f.updates); err != nil {
+			return err
+		}
+	}
+	return r.writeLine(done)
+}

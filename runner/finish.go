@@ -1,0 +1,205 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of the end: it runs also where the run's own context has ended.
+const (
+	saveTries   = 3
+	sessionStop = time.Minute
+	releaseMax  = 3 * time.Minute
+)
+
+// finish saves what is not saved, where the session can still be trusted: at the end, on a signal, at a limit.
+func (r *run) finish(ctx context.Context, err error) error {
+	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) || ctx.Err() != nil {
+		return err
+	}
+	done, updates := r.doneSteps(), r.past.updates()
+	if done == 0 {
+		return err
+	}
+	if !r.isSaved(done, "training") {
+		if serr := r.save(ctx, done, updates, false); serr != nil {
+			return errors.Join(err, serr)
+		}
+	}
+	if err == nil && r.in.Recipe.Checkpoint.InferenceAtEnd && !r.isSaved(done, "inference") {
+		return r.save(ctx, done, updates, true)
+	}
+	return err
+}
+
+func (r *run) isSaved(done int, kind string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.past.saves {
+		if c.Done == done && c.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// save makes a checkpoint and waits for it, with a few tries: what is not saved is lost.
+func (r *run) save(ctx context.Context, done, updates int, inference bool) error {
+	r.tell(Event{Kind: StageEvent, Done: done, Text: "saving"})
+	kind := kindTraining
+	if inference {
+		kind = kindInference
+	}
+	var err error
+	for try := range saveTries {
+		s := slot{step: done, kind: kind, attempt: try}
+		if o := r.ledger.at(s); o != nil && o.final() && o.err != nil {
+			continue
+		}
+		var o *operation
+		if o, err = r.once(ctx, s, Save{Inference: inference}, updates); err == nil {
+			err = r.saved(ctx, o, done, updates)
+		}
+		var failed *Failed
+		if err == nil || !errors.As(err, &failed) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("save the weights of step %d: %w", done, err)
+	}
+	return nil
+}
+
+// end releases what bills, writes the last records and tells the outcome. It runs under a time of its own, whatever has
+// ended ctx.
+func (r *run) end(ctx context.Context, outcome string, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMax)
+	defer cancel()
+	if r.ledger != nil {
+		r.ledger.waits.Wait()
+	}
+	rec := endRecord{Outcome: outcome, Step: r.doneSteps()}
+	var failed *Failed
+	if errors.As(err, &failed) {
+		rec.Code = failed.Code
+	}
+	var left []string
+	rec.Released, left = r.release(ctx, outcome, err)
+	if c, ok := r.past.newest(); rec.Step > 0 && (!ok || c.Done < rec.Step) {
+		rec.Unsaved = rec.Step - c.Done
+	}
+	_ = r.journal.Append(recEnd, rec) // the run has ended either way; without the record it ends as a crash does
+	r.mu.Lock()
+	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased = outcome, r.lease.cost(), left
+	r.mu.Unlock()
+	if r.ledger != nil && outcome == "complete" {
+		r.ledger.testify(stored{})
+		r.ledger.drop(r.ledger.ended())
+	}
+	r.tell(Event{Kind: EndEvent, Done: rec.Step, Text: outcome, Metrics: map[string]float64{"cost/usd": r.lease.cost()}})
+}
+
+// release stops the session and the resource, as keep_resources says; left names what is still there.
+func (r *run) release(ctx context.Context, outcome string, err error) (released, left []string) {
+	if r.lease == nil || r.lease.id == "" {
+		return nil, nil
+	}
+	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
+	keep := r.keeps(outcome)
+	if g := r.past.last(); g != nil && g.id != "" && !g.closed && !(keep && outcome != "complete" && !g.tainted()) {
+		if r.stopSession(ctx, g) {
+			released = append(released, g.id)
+		} else {
+			left = append(left, "session "+g.id)
+		}
+	}
+	if r.lease.attached {
+		return released, left
+	}
+	_ = r.journal.Add(recMeter, r.lease.meter())
+	if keep {
+		text := fmt.Sprintf("resource %s is left running, as keep_resources says, and bills; stop it with `trainer resources stop %s`", r.lease.id, r.lease.id)
+		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: text})
+		return released, append(left, "resource "+r.lease.id)
+	}
+	if r.stopResource(ctx) {
+		return append(released, r.lease.id), left
+	}
+	return released, append(left, "resource "+r.lease.id)
+}
+
+func (r *run) keeps(outcome string) bool {
+	switch r.in.Recipe.KeepResources {
+	case "always":
+		return true
+	case "on_failure":
+		return outcome == "failed"
+	}
+	return false
+}
+
+func (r *run) stopSession(ctx context.Context, g *generation) bool {
+	s := r.session
+	if s == nil || s.ID() != g.id {
+		s = r.world.Backend.Join(r.sessionSpec(g), g.id)
+	}
+	_ = r.journal.Add(recStop, stopRecord{What: aSession, ID: g.id})
+	ctx, cancel := context.WithTimeout(ctx, sessionStop)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: fmt.Sprintf("stop session %s: %v", g.id, err)})
+		return false
+	}
+	g.closed = true
+	_ = r.journal.Add(recStopped, stopRecord{What: aSession, ID: g.id})
+	return true
+}
+
+// stopLeft stops the resources of a complete run that it asked to stop and never saw stopped. A run that is complete and
+// holds nothing sends nothing.
+func (r *run) stopLeft(ctx context.Context) {
+	for _, h := range r.past.resources {
+		if !h.stopping || h.stopped {
+			continue
+		}
+		if _, err := r.halt(ctx, h.id); err != nil {
+			r.summary.Unreleased = append(r.summary.Unreleased, fmt.Sprintf("resource %s: %v", h.id, err))
+			continue
+		}
+		_ = r.journal.Append(recStopped, stopRecord{What: aResource, ID: h.id})
+	}
+}
+
+// halt stops a resource; where that is refused, by force, since the sessions on it are ours. One that is gone is stopped.
+func (r *run) halt(ctx context.Context, id string) (Resource, error) {
+	res, err := r.world.Resources.Stop(ctx, id, false)
+	var refused *Refused
+	var unclear *Unclear
+	if errors.As(err, &refused) && refused.Status == 404 {
+		return res, nil
+	}
+	if errors.As(err, &refused) || errors.As(err, &unclear) {
+		return r.world.Resources.Stop(ctx, id, true)
+	}
+	return res, err
+}
+
+// stopResource stops what we made.
+func (r *run) stopResource(ctx context.Context) bool {
+	id := r.lease.id
+	_ = r.journal.Add(recStop, stopRecord{What: aResource, ID: id})
+	res, err := r.halt(ctx, id)
+	if err != nil {
+		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: fmt.Sprintf("stop resource %s: %v; it bills until its inactive_timeout; stop it with `trainer resources stop %s`", id, err, id)})
+		return false
+	}
+	r.lease.note(res)
+	if h := r.past.resource(id); h != nil {
+		h.stopped = true
+	}
+	_ = r.journal.Add(recStopped, stopRecord{What: aResource, ID: id})
+	return true
+}

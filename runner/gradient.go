@@ -1,0 +1,109 @@
+package runner
+
+import (
+	"context"
+
+	"trainer/loss"
+)
+
+// Batch is what one optimiser step trains on, reduced, in parts of one request each.
+type Batch struct {
+	Parts [][]loss.Datum
+	Raw   [][][]float64 // weights before the reduction, as Parts: [parts][rows][T]
+	Scale float64       // one factor that the reduction put on every weight; 0: it differs by row
+	Sum   float64       // Σ of Raw
+	Rows  []string      // place of each row, in order
+	Hash  string        // SHA-256 of the tokens and raw weights, in order
+	// Metrics of the data: tokens, trained_tokens, epoch.
+	Metrics map[string]float64
+}
+
+// batches gives the data of a step: the same step, the same batch, in any life. release returns once nothing needs the
+// weights before step's sync any more.
+type batches interface {
+	next(ctx context.Context, step int) (Batch, error)
+	release(ctx context.Context, step int) error
+}
+
+// gradient leaves a batch's gradient at the service. prepare may run steps ahead; submit is in step order.
+type gradient interface {
+	prepare(ctx context.Context, s Session, b Batch) ([]Prepared, error)
+	submit(ctx context.Context, l *ledger, step, updates int, b Batch, ps []Prepared) (collect, error)
+}
+
+// collect returns a step's metrics once its operations have ended.
+type collect func(context.Context) (map[string]float64, error)
+
+// remote: the service computes the loss. Nothing is waited for.
+type remote struct{ loss loss.Loss }
+
+func (g remote) prepare(ctx context.Context, s Session, b Batch) ([]Prepared, error) {
+	ps := make([]Prepared, len(b.Parts))
+	for i, part := range b.Parts {
+		p, err := s.Prepare(ctx, Forward{Loss: g.loss, Data: part, Backward: true, Logprobs: b.Scale == 0})
+		if err != nil {
+			return nil, err
+		}
+		ps[i] = p
+	}
+	return ps, nil
+}
+
+func (g remote) submit(ctx context.Context, l *ledger, step, updates int, b Batch, ps []Prepared) (collect, error) {
+	items := make([]item, len(ps))
+	for i, p := range ps {
+		items[i] = item{slot: slot{step: step, kind: kindForwardBackward, index: i}, body: p, expect: updates}
+		if b.Scale == 0 {
+			items[i].digest = tokenLoss(b.Raw[i])
+		}
+	}
+	ops, err := l.submit(ctx, items...)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (map[string]float64, error) { return gather(ctx, b, ops) }, nil
+}
+
+// gather waits for the parts of a step: train/loss is per trained token whatever the reduction; the service's own
+// numbers are means over the parts.
+func gather(ctx context.Context, b Batch, ops []*operation) (map[string]float64, error) {
+	m := map[string]float64{}
+	total, counts := 0.0, map[string]int{}
+	for _, o := range ops {
+		r, err := o.wait(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r.TokenLoss != nil {
+			total += *r.TokenLoss
+		} else if b.Scale > 0 {
+			total += r.Loss / b.Scale
+		}
+		for k, v := range r.Metrics {
+			m["api/"+k] += v
+			counts["api/"+k]++
+		}
+	}
+	for k, n := range counts {
+		m[k] /= float64(n)
+	}
+	if b.Sum > 0 {
+		m["train/loss"] = total / b.Sum
+	}
+	return m, nil
+}
+
+// tokenLoss makes Σ w·(−ℓ) of the returned log-probabilities, under the weights before the reduction.
+func tokenLoss(weights [][]float64) func(*Result) {
+	return func(r *Result) {
+		sum := 0.0
+		for i, row := range r.Logprobs {
+			for t, lp := range row {
+				if w := weights[i][t]; w != 0 {
+					sum -= w * lp
+				}
+			}
+		}
+		r.TokenLoss, r.Logprobs = &sum, nil
+	}
+}

@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"trainer/internal/chat"
+	"trainer/internal/dataset"
+	"trainer/internal/diag"
+	"trainer/internal/hub"
+	"trainer/internal/tokenizer"
+	"trainer/loss"
+	"trainer/recipe"
+)
+
+// Inputs is a recipe with everything it names opened and checked.
+type Inputs struct {
+	Recipe *recipe.Recipe
+	Train  *dataset.Set
+	Held   *dataset.Set // nil when nothing is held out
+	Data   *dataset.Data
+	Seeds  Seeds
+	// Sandbox: the recipe runs on the sandbox.
+	Sandbox bool
+	// StandIn: the sandbox stands in for the base model, with its own tokenizer.
+	StandIn bool
+	// Tokenizer is nil where rows come as tokens and no tokenizer is at hand.
+	Tokenizer *tokenizer.Tokenizer
+	Template  *chat.Template
+}
+
+// Seeds are derived from the recipe's one.
+type Seeds struct{ Order, LoRA int64 }
+
+// SandboxPrefix begins the names of the sandbox's own models.
+const SandboxPrefix = "sandbox/"
+
+// Open reads what the recipe names, checks every row, and fetches nothing. sandbox says that the sandbox stands in for a
+// base model that is not its own. The error is a diag.List where the recipe or the data are at fault.
+func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inputs, error) {
+	in := &Inputs{Recipe: r, Sandbox: sandbox, StandIn: sandbox && !strings.HasPrefix(r.BaseModel, SandboxPrefix)}
+	problems := unbuilt(r)
+	if err := in.openTemplate(&problems, sandbox); err != nil {
+		return nil, err
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	data, err := dataset.Open(ctx, r, in.Template, h)
+	if err != nil {
+		return nil, err
+	}
+	in.Data, in.Train, in.Held = data, data.Train, data.Held
+	in.Seeds = Seeds{Order: seed("order", r.Seed), LoRA: seed("lora", r.Seed)}
+	if r.LoRA != nil && r.LoRA.Seed != nil {
+		in.Seeds.LoRA = *r.LoRA.Seed
+	}
+	return in, nil
+}
+
+// openTemplate finds the tokenizer and compiles the template.
+func (in *Inputs) openTemplate(problems *diag.List, sandbox bool) error {
+	r := in.Recipe
+	own := strings.HasPrefix(r.BaseModel, SandboxPrefix)
+	switch {
+	case r.Tokenizer != "auto":
+		problems.Add(r.At("tokenizer"), "tokenizer", "%q: other tokenizers than the sandbox's own are not built yet; give rows as token ids (dataset format: tokens), or leave it auto", r.Tokenizer)
+		return nil
+	case own || sandbox:
+		in.Tokenizer = tokenizer.Bytes()
+	case !allTokens(r.Dataset):
+		problems.Add(r.At("tokenizer"), "tokenizer", "the tokenizer of %s is not built in yet; give rows as token ids (format: tokens on every source), or try the recipe on the sandbox with --sandbox", r.BaseModel)
+		return nil
+	default:
+		return nil
+	}
+	t, err := chat.New(r.Chat, in.Tokenizer)
+	var faults diag.List
+	if errors.As(err, &faults) {
+		for _, f := range faults {
+			problems.Add(r.At(f.Key), f.Key, "%s", f.Msg)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	in.Template = t
+	return nil
+}
+
+func allTokens(d recipe.Dataset) bool {
+	for _, s := range append(append([]recipe.Source{}, d.Train...), d.Validation...) {
+		if s.Format != "tokens" {
+			return false
+		}
+	}
+	return true
+}
+
+// unbuilt names the keys that were given and that nothing reads yet: they are refused, never ignored.
+func unbuilt(r *recipe.Recipe) diag.List {
+	var l diag.List
+	no := func(given bool, key, instead string) {
+		if given {
+			l.Add(r.At(key), key, "not built yet; %s", instead)
+		}
+	}
+	if r.Loop() != loss.Supervised {
+		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
+	}
+	no(r.InitFrom != nil, "init_from", "leave it null and start from the base model")
+	no(r.Train.OnNonFinite == "skip_batch", "train.on_non_finite", "use stop")
+	no(r.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "leave it null; every checkpoint stays at the service")
+	no(r.Checkpoint.Download != "none", "checkpoint.download", "use none")
+	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
+	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
+	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
+	return l
+}
+
+// sets are the training rows and, where there are any, the held-out ones.
+func (in *Inputs) sets() []*dataset.Set {
+	if in.Held == nil {
+		return []*dataset.Set{in.Train}
+	}
+	return []*dataset.Set{in.Train, in.Held}
+}

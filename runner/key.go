@@ -1,0 +1,40 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The kinds of operations as the journal and the keys spell them.
+const (
+	kindForwardBackward = "forward_backward"
+	kindOptimStep       = "optim_step"
+	kindSync            = "weights_sync"
+	kindTraining        = "training_checkpoint"
+	kindInference       = "inference_checkpoint"
+	kindEval            = "eval"
+	kindWitness         = "witness"
+)
+
+// slot names an operation within a session: the step that it is of, or the steps done that it follows.
+type slot struct {
+	step    int
+	kind    string
+	index   int
+	attempt int
+}
+
+// mutating tells the kinds that change what is trained; the rest can be done again without harm.
+func (s slot) mutating() bool { return s.kind == kindForwardBackward || s.kind == kindOptimStep }
+
+// key is the idempotency key of a slot: the first 16 bytes of a SHA-256 in the form of a version 4 UUID. The session id
+// is the generation, so that there is no counter to lose and no collision whatever the scope of keys at the service.
+func (s slot) key(runID, session string) string {
+	text := strings.Join([]string{"trainer-key-1", runID, session, strconv.Itoa(s.step), s.kind, strconv.Itoa(s.index), strconv.Itoa(s.attempt)}, "\n")
+	h := sha256.Sum256([]byte(text))
+	h[6] = h[6]&0x0f | 0x40
+	h[8] = h[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}

@@ -1,0 +1,259 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// lease is the resource that a run trains on: in the journal before it is asked for, metered while it is READY, stopped
+// on every way out unless it is attached or to be kept.
+type lease struct {
+	r        *run
+	id       string
+	attached bool
+	price    float64 // US dollars an hour
+	before   float64 // what earlier resources of this run have cost
+	created  bool    // by us, in some life
+
+	mu      sync.Mutex
+	readyAt time.Time // server time; zero until READY
+	clock   serverClock
+	timeout time.Duration
+}
+
+// serverClock turns the service's own time into a clock that goes on between answers.
+type serverClock struct {
+	server time.Time
+	local  time.Time
+}
+
+func (c *serverClock) set(server time.Time) {
+	if !server.IsZero() {
+		c.server, c.local = server, time.Now()
+	}
+}
+
+func (c *serverClock) now() time.Time {
+	if c.server.IsZero() {
+		return time.Now()
+	}
+	return c.server.Add(time.Since(c.local))
+}
+
+// spec is the body of the create.
+func (r *run) spec() ResourceSpec { return SpecOf(r.in.Recipe, r.limits.GPUType) }
+
+// take attaches, continues or creates the resource, and waits until it is READY.
+func (r *run) take(ctx, stop context.Context) error {
+	l := &lease{r: r, timeout: r.in.Recipe.InactiveTimeout, price: r.limits.PriceUSD}
+	r.lease = l
+	res, err := l.find(ctx)
+	if err != nil {
+		return err
+	}
+	l.before = r.past.spent(l.id)
+	return l.ready(ctx, stop, res)
+}
+
+// find returns the resource in whatever state it is.
+func (l *lease) find(ctx context.Context) (Resource, error) {
+	r := l.r
+	if id := r.in.Recipe.ModelResourcesID; id != nil {
+		return l.attach(ctx, *id)
+	}
+	for h := r.past.holding(); h != nil; h = r.past.holding() {
+		res, err := r.world.Resources.Resource(ctx, h.id)
+		var refused *Refused
+		gone := errors.As(err, &refused) && refused.Status == 404
+		if err != nil && !gone {
+			return res, fmt.Errorf("read the resource of this run: %w", err)
+		}
+		if !gone && (res.Status == Ready || res.Status == Pending || res.Status == Creating) {
+			l.id, l.price, l.readyAt, l.created = h.id, h.price, h.readyAt.ReadyAt, true
+			return res, nil
+		}
+		if err := r.bury(h, res); err != nil {
+			return res, err
+		}
+	}
+	return l.create(ctx)
+}
+
+// bury writes down that a resource of an earlier life is gone, with what it has cost until it was seen to end.
+func (r *run) bury(h *held, res Resource) error {
+	if end := res.UpdatedAt; !h.readyAt.ReadyAt.IsZero() && !end.IsZero() {
+		m := meterOf(h.id, h.price, end.Sub(h.readyAt.ReadyAt), end)
+		if err := r.journal.Add(recMeter, m); err != nil {
+			return err
+		}
+		r.past.meters[h.id] = m
+	}
+	h.stopped = true
+	return r.journal.Append(recStopped, stopRecord{aResource, h.id, "found gone: " + res.Status})
+}
+
+func (l *lease) attach(ctx context.Context, id string) (Resource, error) {
+	r := l.r
+	res, err := r.world.Resources.Resource(ctx, id)
+	if err != nil {
+		return res, fmt.Errorf("attach to %s: %w", id, err)
+	}
+	switch {
+	case res.BaseModel != r.in.Recipe.BaseModel:
+		return res, fmt.Errorf("attach to %s: it has %s, the recipe wants %s", id, res.BaseModel, r.in.Recipe.BaseModel)
+	case res.LoRA != (r.in.Recipe.LoRA != nil):
+		return res, fmt.Errorf("attach to %s: it was made for %s, the recipe wants %s", id, mode(res.LoRA), mode(!res.LoRA))
+	}
+	l.id, l.attached = id, true
+	if h := r.past.resource(id); h != nil && !h.stopped {
+		l.readyAt = h.readyAt.ReadyAt
+		return res, nil
+	}
+	return res, r.journal.Append(recCreated, createdRecord{What: aResource, ID: id, How: "attached", PriceUSD: l.price})
+}
+
+func mode(lora bool) string {
+	if lora {
+		return "LoRA sessions"
+	}
+	return "full weights"
+}
+
+// create asks for the resource: once, since a create has no key, and what it makes bills.
+func (l *lease) create(ctx context.Context) (Resource, error) {
+	r := l.r
+	known, err := r.world.Resources.Mine(ctx, false)
+	if err != nil {
+		return Resource{}, fmt.Errorf("list the resources there are: %w", err)
+	}
+	rec := createRecord{What: aResource, Attempt: len(r.past.resources), Body: r.spec()}
+	for _, k := range known {
+		rec.Known = append(rec.Known, k.ID)
+		rec.ServerTime = k.ServerTime
+	}
+	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "provisioning " + r.in.Recipe.BaseModel})
+	if err := r.journal.Append(recCreate, rec); err != nil {
+		return Resource{}, err
+	}
+	res, err := r.world.Resources.Create(ctx, r.spec())
+	if err != nil {
+		return res, r.notCreated(aResource, rec.Attempt, err)
+	}
+	l.id, l.created = res.ID, true
+	return res, r.journal.Append(recCreated, createdRecord{What: aResource, Attempt: rec.Attempt, ID: res.ID, How: "answer", PriceUSD: l.price, Pinned: res.BaseWeightsRef})
+}
+
+// notCreated writes a clear refusal down; an unclear create stays open in the journal.
+func (r *run) notCreated(what string, attempt int, err error) error {
+	var refused *Refused
+	if errors.As(err, &refused) {
+		if jerr := r.journal.Append(recNotCreated, createdRecord{What: what, Attempt: attempt, Why: "refused"}); jerr != nil {
+			return errors.Join(err, jerr)
+		}
+	}
+	var unclear *Unclear
+	if errors.As(err, &unclear) {
+		return fmt.Errorf("create the %s: %w; it may exist: look with `trainer resources list`, and stop it there", what, err)
+	}
+	return fmt.Errorf("create the %s: %w", what, err)
+}
+
+// ready waits for READY, telling of the queue.
+func (l *lease) ready(ctx, stop context.Context, res Resource) error {
+	r := l.r
+	told, wait, since := "", 50*time.Millisecond, time.Now()
+	for {
+		l.note(res)
+		switch res.Status {
+		case Ready:
+			return l.isReady(res)
+		case Pending, Creating:
+		default:
+			return fmt.Errorf("resource %s is %s: %s %s", l.id, res.Status, res.ErrorCode, res.ErrorMessage)
+		}
+		if text := stageOf(res); text != told {
+			told = text
+			r.tell(Event{Kind: StageEvent, Done: r.from, Text: text})
+		}
+		if m := r.in.Recipe.Limits.MaxQueue; m != nil && res.Status == Pending && time.Since(since) > *m {
+			return fmt.Errorf("%w: limits.max_queue: %s in the queue", ErrBudget, *m)
+		}
+		if err := sleep(stop, wait); err != nil {
+			return err
+		}
+		wait = min(wait*2, 10*time.Second)
+		var err error
+		if res, err = r.world.Resources.Resource(ctx, l.id); err != nil {
+			return fmt.Errorf("wait for resource %s: %w", l.id, err)
+		}
+	}
+}
+
+func stageOf(res Resource) string {
+	switch {
+	case res.Status == Creating:
+		return "loading " + res.BaseModel
+	case res.QueuePosition > 0:
+		return fmt.Sprintf("waiting for GPUs (position %d in the queue)", res.QueuePosition)
+	}
+	return "waiting for GPUs"
+}
+
+func (l *lease) note(res Resource) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock.set(res.ServerTime)
+}
+
+func (l *lease) isReady(res Resource) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.readyAt.IsZero() {
+		return nil
+	}
+	l.readyAt = l.clock.now()
+	if !res.ExpiresAt.IsZero() && res.InactiveTimeout > 0 && !l.attached {
+		l.readyAt = res.ExpiresAt.Add(-res.InactiveTimeout)
+	}
+	return l.r.journal.Append(recReady, readyRecord{l.id, l.readyAt})
+}
+
+// sleep waits, or returns the cause that ended ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// meter is what the resource has cost while READY: minutes are rounded up.
+func (l *lease) meter() meterRecord {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.now()
+	if l.readyAt.IsZero() {
+		return meterRecord{Resource: l.id, ServerTime: now}
+	}
+	return meterOf(l.id, l.price, now.Sub(l.readyAt), now)
+}
+
+func meterOf(id string, price float64, ready time.Duration, now time.Time) meterRecord {
+	ready = max(ready, 0)
+	return meterRecord{Resource: id, ReadySeconds: ready.Seconds(), CostUSD: math.Ceil(ready.Minutes()) / 60 * price, ServerTime: now}
+}
+
+// cost is of the whole run so far, in US dollars.
+func (l *lease) cost() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.before + l.meter().CostUSD
+}

@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"trainer/internal/journal"
+)
+
+const lockName = "lock.yaml"
+
+// Hash is over all entries, in order of their names.
+func (l Lock) Hash() string { return hashOf(l.text()) }
+
+// text is one `name: value` a line: YAML, for people and for ReadLock.
+func (l Lock) text() []byte {
+	var b bytes.Buffer
+	for _, k := range slices.Sorted(maps.Keys(l)) {
+		fmt.Fprintf(&b, "%s: %s\n", k, l[k])
+	}
+	return b.Bytes()
+}
+
+func (l Lock) write(dir string) error {
+	if got, err := ReadLock(dir); err == nil && maps.Equal(got, l) {
+		return nil
+	}
+	return journal.WriteFile(filepath.Join(dir, lockName), l.text())
+}
+
+// ReadLock reads the lock of a run folder; nil when there is none.
+func ReadLock(dir string) (Lock, error) {
+	b, err := os.ReadFile(filepath.Join(dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := Lock{}
+	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+		if name, value, ok := strings.Cut(s.Text(), ": "); ok {
+			l[name] = value
+		}
+	}
+	return l, nil
+}
+
+// Drift is what differs between the lock of a run and what its inputs are now.
+type Drift struct {
+	Dir  string
+	Diff []string // name: was, is
+}
+
+func (d *Drift) Error() string {
+	return fmt.Sprintf("%v of %s:\n  %s\nput the inputs back, or start anew with `trainer run`", ErrDrift, d.Dir, strings.Join(d.Diff, "\n  "))
+}
+
+// Is makes errors.Is(err, ErrDrift) true.
+func (d *Drift) Is(target error) bool { return target == ErrDrift }
+
+// free are the entries that may differ between two lives of a run: recipe, because resume has compared it key by key.
+var free = []string{"recipe", "binary"}
+
+// drift compares the lock of dir with now.
+func (p *past) drift(dir string, now Lock) error {
+	was, err := ReadLock(dir)
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	d := &Drift{Dir: dir}
+	for _, k := range slices.Sorted(maps.Keys(was)) {
+		if was[k] != now[k] && !slices.Contains(free, k) {
+			d.Diff = append(d.Diff, fmt.Sprintf("%s: was %s, is %s", k, was[k], now[k]))
+		}
+	}
+	if len(d.Diff) == 0 {
+		return nil
+	}
+	return d
+}
+
+// seed derives a seed for one purpose from the recipe's: the first 8 bytes of a SHA-256, without the sign.
+func seed(purpose string, from int64) int64 {
+	h := sha256.Sum256(fmt.Appendf(nil, "trainer-seed-1\n%s\n%d", purpose, from))
+	v := int64(0)
+	for _, b := range h[:8] {
+		v = v<<8 | int64(b)
+	}
+	return v & (1<<63 - 1)
+}

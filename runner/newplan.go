@@ -1,0 +1,155 @@
+package runner
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"trainer/internal/dataset"
+	"trainer/internal/diag"
+	"trainer/recipe"
+	"trainer/schedule"
+)
+
+// maxSteps bounds a plan: beyond it a recipe is more likely wrong than long.
+const maxSteps = 10_000_000
+
+// NewPlan says what a run of in will do. It is pure: the same inputs, the same plan. The error is a diag.List.
+func NewPlan(in *Inputs) (*Plan, error) {
+	r := in.Recipe
+	p := &Plan{BatchSize: r.Train.BatchSize, Rows: in.Train.EpochLen()}
+	if in.Held != nil {
+		p.Held = in.Held.Len()
+	}
+	p.BatchesPerEpoch = p.Rows / p.BatchSize
+	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
+		p.BatchesPerEpoch++
+	}
+	var l diag.List
+	steps := p.length(r, &l)
+	if len(l) > 0 {
+		return nil, l
+	}
+	if err := p.rates(r, steps, &l); err != nil || len(l) > 0 {
+		return nil, orList(err, l)
+	}
+	p.count(in, steps)
+	lock, err := newLock(in)
+	p.Lock = lock
+	return p, err
+}
+
+func orList(err error, l diag.List) error {
+	if err != nil {
+		return err
+	}
+	return l.Err()
+}
+
+// length is the number of optimiser steps, and sets Epochs.
+func (p *Plan) length(r *recipe.Recipe, l *diag.List) int {
+	if p.BatchesPerEpoch == 0 {
+		l.Add(r.At("train.batch_size"), "train.batch_size", "an epoch has %d rows, fewer than the batch of %d, and train.drop_last drops what is left: nothing would train", p.Rows, p.BatchSize)
+		return 0
+	}
+	if n := r.Train.NumSteps; n != nil {
+		p.Epochs = float64(*n) / float64(p.BatchesPerEpoch)
+		if *n > maxSteps {
+			l.Add(r.At("train.num_steps"), "train.num_steps", "must be at most %d, got %d", maxSteps, *n)
+		}
+		return *n
+	}
+	p.Epochs = *r.Train.Epochs
+	n := math.Ceil(p.Epochs*float64(p.BatchesPerEpoch) - 1e-9)
+	if n > maxSteps {
+		l.Add(r.At("train.epochs"), "train.epochs", "%v epochs of %d batches are more than %d steps", p.Epochs, p.BatchesPerEpoch, maxSteps)
+		return 0
+	}
+	return max(1, int(n))
+}
+
+// rates evaluates the schedule, here and nowhere else.
+func (p *Plan) rates(r *recipe.Recipe, steps int, l *diag.List) error {
+	s := r.LRSchedule
+	warmup, err := schedule.WarmupSteps(s.WarmupRatio, s.WarmupSteps, steps)
+	if err != nil {
+		key := "lr_schedule.warmup_steps"
+		if s.WarmupSteps == nil {
+			key = "lr_schedule.warmup_ratio"
+		}
+		l.Add(r.At(key), key, "%v", err)
+		return nil
+	}
+	p.Warmup = warmup
+	ramp := schedule.Ramp{Warmup: warmup, Floor: s.MinLRRatio, Shape: s.Shape}
+	if p.Rates, err = ramp.Rates(r.Optimizer.LearningRate, steps); err != nil {
+		l.Add(r.At("lr_schedule"), "lr_schedule", "%v", err)
+	}
+	return nil
+}
+
+// count adds up the tokens of all steps, row by row, in the order in which they will be trained.
+func (p *Plan) count(in *Inputs, steps int) {
+	for done := 0; done < steps; done += p.BatchesPerEpoch {
+		order := in.Train.Order(in.Seeds.Order, done/p.BatchesPerEpoch)
+		n := min(len(order), min(p.BatchesPerEpoch, steps-done)*p.BatchSize)
+		for _, i := range order[:n] {
+			tokens, trained := in.Train.Count(i)
+			p.Tokens += int64(tokens)
+			p.Trained += int64(trained)
+		}
+	}
+	p.Lengths = histogram(in.Train)
+}
+
+// histogram doubles its bounds from 16 tokens on.
+func histogram(s *dataset.Set) Histogram {
+	var h Histogram
+	for i := range s.Len() {
+		n, _ := s.Count(i)
+		h.Longest = max(h.Longest, n)
+	}
+	for b := 16; ; b *= 2 {
+		h.Bounds = append(h.Bounds, b)
+		if b >= h.Longest {
+			break
+		}
+	}
+	h.Counts = make([]int, len(h.Bounds))
+	for i := range s.Len() {
+		n, _ := s.Count(i)
+		for j, b := range h.Bounds {
+			if n <= b {
+				h.Counts[j]++
+				break
+			}
+		}
+	}
+	return h
+}
+
+// newLock hashes what decides the result.
+func newLock(in *Inputs) (Lock, error) {
+	rows, err := in.Train.Rendered()
+	if err != nil {
+		return nil, fmt.Errorf("render the first rows: %w", err)
+	}
+	l := Lock{"recipe": in.Recipe.Hash(), "dataset.train": in.Train.Hash(), "first_rows": rows,
+		"seed.order": strconv.FormatInt(in.Seeds.Order, 10), "backend": "service"}
+	if in.Sandbox {
+		l["backend"] = "sandbox"
+	}
+	if in.Held != nil {
+		l["dataset.validation"] = in.Held.Hash()
+	}
+	if in.Recipe.LoRA != nil {
+		l["seed.lora"] = strconv.FormatInt(in.Seeds.LoRA, 10)
+	}
+	if in.Tokenizer != nil {
+		l["tokenizer"] = in.Tokenizer.Hash()
+	}
+	if in.Template != nil {
+		l["template"] = in.Template.Hash()
+	}
+	return l, nil
+}

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"time"
+
+	"trainer/loss"
+	"trainer/recipe"
+)
+
+// OpName is an operation of the API, as its path spells it: forward-backward, optim-step, weights-sync, …
+type OpName string
+
+// The operations that a run asks for.
+const (
+	OpForwardBackward     OpName = "forward-backward"
+	OpOptimStep           OpName = "optim-step"
+	OpWeightsSync         OpName = "weights-sync"
+	OpTrainingCheckpoint  OpName = "training-checkpoint"
+	OpInferenceCheckpoint OpName = "inference-checkpoint"
+)
+
+// Op is one thing asked of a session, as a value. The set is closed: internal/together encodes each.
+type Op interface{ Name() OpName }
+
+type (
+	// Forward scores Data under a loss that the service computes; with Backward it accumulates gradients too.
+	Forward struct {
+		Loss     loss.Loss
+		Data     []loss.Datum
+		Backward bool
+		Logprobs bool // return them, [B][T]
+	}
+	// Optim takes one optimiser step at Rate over what has accumulated.
+	Optim struct {
+		Optimizer recipe.Optimizer
+		Rate      float64
+	}
+	// Sync publishes the trainer's weights to the generators.
+	Sync struct{ Mode string } // as rollout.weight_sync_type spells it
+	// Save makes a checkpoint: for training on, or for inference.
+	Save struct{ Inference bool }
+)
+
+// Name implements Op.
+func (Forward) Name() OpName { return OpForwardBackward }
+
+// Name implements Op.
+func (Optim) Name() OpName { return OpOptimStep }
+
+// Name implements Op.
+func (Sync) Name() OpName { return OpWeightsSync }
+
+// Name implements Op.
+func (s Save) Name() OpName {
+	if s.Inference {
+		return OpInferenceCheckpoint
+	}
+	return OpTrainingCheckpoint
+}
+
+// Prepared is an operation in the bytes that are sent. Body is empty where the operation has none; PayloadID is also in
+// Body, and says that the full body was uploaded under it. Once forbids a second POST after an unclear one.
+type Prepared struct {
+	Op        OpName
+	Body      []byte
+	PayloadID string
+	Once      bool
+}
+
+// Result is what came back; what an operation does not produce is zero.
+type Result struct {
+	Loss       float64
+	Metrics    map[string]float64
+	Logprobs   [][]float64 // [B][T]
+	Step       int64       // after an optim step; of a checkpoint
+	Version    int64       // of a sync
+	Checkpoint *SavedCheckpoint
+	TokenLoss  *float64 // Σ w·(−ℓ), made of Logprobs by who asked for them
+}
+
+// SavedCheckpoint is a checkpoint at the service. Registered is the id in the project's models, empty where the service
+// did not register it; Adapter tells an adapter from a merged model.
+type SavedCheckpoint struct {
+	ID         string
+	Step       int64
+	CreatedAt  time.Time
+	Registered string
+	Revision   string
+	Adapter    bool
+}

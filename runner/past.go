@@ -1,0 +1,306 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"trainer/internal/journal"
+)
+
+// past is what the journal says of the lives before this one. Steps, evals and saves are of the lineage of the weights
+// trained now; abandoned are the measured steps that a later session began before.
+type past struct {
+	run       *runRecord
+	lives     int
+	plan      *decided
+	resources []*held
+	unclear   *createRecord // a create without an answer
+	gens      []*generation
+	steps     []measured
+	evals     map[int]measured // by steps done
+	saves     []checkpointRecord
+	abandoned []measured
+	end       *endRecord
+	meters    map[string]meterRecord // by resource, the newest
+}
+
+// held is a resource that the journal knows.
+type held struct {
+	id       string
+	attached bool
+	price    float64
+	readyAt  readyRecord
+	stopping bool // asked to stop
+	stopped  bool
+}
+
+// generation is one session and what the journal knows of its operations.
+type generation struct {
+	gen       int
+	attempt   int
+	id        string
+	from      origin
+	started   *sessionRecord // nil until RUNNING was seen
+	base      *int64         // the service's step less ours; nil until the first answer fixes it
+	closed    bool
+	witnesses []witnessRecord
+	intents   []intentRecord // in pos order
+	acks      map[string]string
+	results   map[string]resultRecord
+}
+
+// recall reads records in order.
+func recall(records []journal.Record) (*past, error) {
+	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}}
+	for _, rec := range records {
+		if err := p.read(rec); err != nil {
+			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
+		}
+	}
+	return p, nil
+}
+
+// readers decode a record into the past, by type; a type that is not here changes nothing.
+var readers = map[string]func(p *past, data []byte) error{
+	recRun:  func(p *past, d []byte) error { return into(d, func(v runRecord) { p.run = &v }) },
+	recLife: func(p *past, d []byte) error { return into(d, func(lifeRecord) { p.lives++; p.end = nil }) },
+	recPlan: func(p *past, d []byte) error { return into(d, func(v decided) { p.plan = &v }) },
+	recEnd:  func(p *past, d []byte) error { return into(d, func(v endRecord) { p.end = &v }) },
+	recMeter: func(p *past, d []byte) error {
+		return into(d, func(v meterRecord) { p.meters[v.Resource] = v })
+	},
+	recReady: func(p *past, d []byte) error {
+		return into(d, func(v readyRecord) {
+			if h := p.resource(v.Resource); h != nil {
+				h.readyAt = v
+			}
+		})
+	},
+	recCreate:     func(p *past, d []byte) error { return into(d, p.create) },
+	recCreated:    func(p *past, d []byte) error { return into(d, p.created) },
+	recNotCreated: func(p *past, d []byte) error { return into(d, func(createdRecord) { p.unclear = nil }) },
+	recStop: func(p *past, d []byte) error {
+		return into(d, func(v stopRecord) {
+			if h := p.resource(v.ID); h != nil {
+				h.stopping = true
+			}
+		})
+	},
+	recStopped: func(p *past, d []byte) error { return into(d, p.stopped) },
+	recSession: func(p *past, d []byte) error {
+		return into(d, func(v sessionRecord) {
+			if g := p.last(); g != nil {
+				g.started = &v
+			}
+		})
+	},
+	recWitness: func(p *past, d []byte) error {
+		return into(d, func(v witnessRecord) {
+			if g := p.last(); g != nil {
+				g.witnesses = append(g.witnesses, v)
+			}
+		})
+	},
+	recIntent: func(p *past, d []byte) error {
+		return into(d, func(v intentRecord) {
+			if g := p.last(); g != nil && g.id == v.Session {
+				g.intents = append(g.intents, v)
+			}
+		})
+	},
+	recAck: func(p *past, d []byte) error {
+		return into(d, func(v ackRecord) {
+			if g := p.last(); g != nil {
+				g.acks[v.Key] = v.Op
+			}
+		})
+	},
+	recResult: func(p *past, d []byte) error { return into(d, p.result) },
+	recStep:   func(p *past, d []byte) error { return into(d, func(v measured) { p.steps = append(p.steps, v) }) },
+	recEval:   func(p *past, d []byte) error { return into(d, func(v measured) { p.evals[v.Done] = v }) },
+	recCheckpoint: func(p *past, d []byte) error {
+		return into(d, func(v checkpointRecord) { p.saves = append(p.saves, v) })
+	},
+}
+
+func (p *past) read(rec journal.Record) error {
+	if f, ok := readers[rec.Type]; ok {
+		return f(p, rec.Data)
+	}
+	return nil
+}
+
+func into[T any](data []byte, keep func(T)) error {
+	var v T
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	keep(v)
+	return nil
+}
+
+func (p *past) create(v createRecord) {
+	p.unclear = &v
+	if v.What != aSession {
+		return
+	}
+	from := origin{}
+	if v.From != nil {
+		from = *v.From
+	}
+	p.cut(from.Done)
+	p.gens = append(p.gens, &generation{gen: v.Gen, attempt: v.Attempt, from: from, acks: map[string]string{}, results: map[string]resultRecord{}})
+}
+
+// result keeps an answer; that of an optimiser step fixes the difference of the step counters.
+func (p *past) result(v resultRecord) {
+	g := p.last()
+	if g == nil {
+		return
+	}
+	g.results[v.Key] = v
+	for _, in := range slices.Backward(g.intents) {
+		if in.Key != v.Key {
+			continue
+		}
+		if in.Kind == kindOptimStep && v.Step > 0 && g.base == nil {
+			base := v.Step - int64(in.Expect)
+			g.base = &base
+		}
+		return
+	}
+}
+
+// tainted says whether an operation that trains has failed in the generation: what that leaves behind is unknown.
+func (g *generation) tainted() bool {
+	for _, in := range g.intents {
+		if res, ok := g.results[in.Key]; ok && res.Status == "FAILED" && (slot{kind: in.Kind}).mutating() {
+			return true
+		}
+	}
+	return false
+}
+
+// cut leaves in the lineage what a session that starts with done steps builds on.
+func (p *past) cut(done int) {
+	if i := slices.IndexFunc(p.steps, func(m measured) bool { return m.Step >= done }); i >= 0 {
+		p.abandoned = append(p.abandoned, p.steps[i:]...)
+		p.steps = slices.Clone(p.steps[:i])
+	}
+	for d := range p.evals {
+		if d > done {
+			delete(p.evals, d)
+		}
+	}
+	p.saves = slices.DeleteFunc(p.saves, func(c checkpointRecord) bool { return c.Done > done })
+}
+
+func (p *past) created(v createdRecord) {
+	p.unclear = nil
+	if v.What == aResource {
+		p.resources = append(p.resources, &held{id: v.ID, attached: v.How == "attached", price: v.PriceUSD})
+		return
+	}
+	if g := p.last(); g != nil {
+		g.id = v.ID
+	}
+}
+
+func (p *past) stopped(v stopRecord) {
+	if h := p.resource(v.ID); h != nil {
+		h.stopped = true
+	}
+	for _, g := range p.gens {
+		g.closed = g.closed || g.id == v.ID
+	}
+}
+
+func (p *past) resource(id string) *held {
+	for _, h := range p.resources {
+		if h.id == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// last is the newest generation, nil before the first.
+func (p *past) last() *generation {
+	if len(p.gens) == 0 {
+		return nil
+	}
+	return p.gens[len(p.gens)-1]
+}
+
+// holding is the resource that has no stopped record, nil when there is none.
+func (p *past) holding() *held {
+	for _, h := range slices.Backward(p.resources) {
+		if !h.stopped {
+			return h
+		}
+	}
+	return nil
+}
+
+// done and updates count the steps of the lineage, and those of them that ran an optimiser step.
+func (p *past) done() int { return len(p.steps) }
+
+func (p *past) updates() int {
+	if n := len(p.steps); n > 0 {
+		return p.steps[n-1].Updates
+	}
+	return 0
+}
+
+// newest is the training checkpoint with the most steps, false when there is none.
+func (p *past) newest() (checkpointRecord, bool) {
+	best, ok := checkpointRecord{}, false
+	for _, c := range p.saves {
+		if c.Kind == "training" && (!ok || c.Done >= best.Done) {
+			best, ok = c, true
+		}
+	}
+	return best, ok
+}
+
+func (p *past) complete() bool { return p.end != nil && p.end.Outcome == "complete" }
+
+// spent is the cost of the resources that are no longer held, in US dollars.
+func (p *past) spent(except string) (usd float64) {
+	for id, m := range p.meters {
+		if id != except {
+			usd += m.CostUSD
+		}
+	}
+	return usd
+}
+
+// summary is the state at the start of a life.
+func (p *past) summary(dir string, steps int) Summary {
+	s := Summary{Outcome: "failed", Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
+	if p.end != nil {
+		s.Outcome = p.end.Outcome
+	}
+	if n := len(p.steps); n > 0 {
+		if v, ok := p.steps[n-1].Metrics["train/loss"]; ok {
+			s.LastLoss = v
+		}
+	}
+	for d := p.done(); d >= 0; d-- {
+		if v, ok := p.evals[d].Metrics["eval/loss"]; ok {
+			s.LastEval = v
+			break
+		}
+	}
+	for _, c := range slices.Backward(p.saves) {
+		s.Saved = append(s.Saved, c.saved())
+	}
+	return s
+}
+
+func (c checkpointRecord) saved() Saved {
+	return Saved{Done: c.Done, Inference: c.Kind == "inference", SavedCheckpoint: SavedCheckpoint{
+		ID: c.ID, Step: c.ServerStep, Registered: c.Registered, Revision: c.Revision, Adapter: c.Adapter}}
+}

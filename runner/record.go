@@ -1,0 +1,200 @@
+package runner
+
+import "time"
+
+// journalFormat is the newest format of journal that this binary writes and reads.
+const journalFormat = 1
+
+// The types of journal records. Their members are a contract: later versions read these journals.
+const (
+	recRun        = "run"
+	recLife       = "life"
+	recPlan       = "plan"
+	recCreate     = "create"
+	recCreated    = "created"
+	recNotCreated = "not_created"
+	recReady      = "ready"
+	recSession    = "session"
+	recWitness    = "witness"
+	recIntent     = "intent"
+	recAck        = "ack"
+	recResult     = "result"
+	recStep       = "step"
+	recEval       = "eval"
+	recCheckpoint = "checkpoint"
+	recMeter      = "meter"
+	recStop       = "stop"
+	recStopped    = "stopped"
+	recEnd        = "end"
+)
+
+type runRecord struct {
+	Format     int     `json:"format"`
+	RunID      string  `json:"run_id"`
+	RecipeHash string  `json:"recipe_hash"`
+	LockHash   string  `json:"lock_hash"`
+	Parent     *parent `json:"parent,omitempty"`
+}
+
+type parent struct {
+	RunID        string `json:"run_id,omitempty"`
+	CheckpointID string `json:"checkpoint_id"`
+	Done         int    `json:"done"`
+}
+
+type lifeRecord struct {
+	PID       int        `json:"pid"`
+	Host      string     `json:"host"`
+	BootID    string     `json:"boot_id"`
+	Binary    string     `json:"binary"`
+	Reason    string     `json:"reason"` // run, resume
+	Folder    folderMark `json:"folder"`
+	LockHash  string     `json:"lock_hash"`
+	Steps     int        `json:"steps"`
+	TornBytes int64      `json:"torn_bytes,omitempty"`
+}
+
+type folderMark struct {
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+}
+
+// decided is the plan record: what the service's limits decided once for the whole run.
+type decided struct {
+	GPUType      string  `json:"gpu_type"`
+	MaxBatch     int     `json:"max_batch_size"`
+	Accumulation int     `json:"gradient_accumulation"` // 0: as few as max_batch_size allows
+	StandIn      bool    `json:"stand_in,omitempty"`
+	PriceUSD     float64 `json:"price_usd_per_hour"`
+}
+
+// What a create makes.
+const (
+	aResource = "resource"
+	aSession  = "session"
+)
+
+type createRecord struct {
+	What       string    `json:"what"`
+	Attempt    int       `json:"attempt"`
+	Body       any       `json:"body,omitempty"`
+	Known      []string  `json:"known,omitempty"`
+	ServerTime time.Time `json:"server_time,omitzero"`
+	Gen        int       `json:"gen,omitempty"`
+	From       *origin   `json:"from,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+}
+
+// origin is where a session starts: a checkpoint of ours and the steps in it; an empty id is the base weights.
+type origin struct {
+	CheckpointID string `json:"checkpoint_id"`
+	Done         int    `json:"done"`
+	Updates      int    `json:"updates"`
+}
+
+type createdRecord struct {
+	What     string  `json:"what"`
+	Attempt  int     `json:"attempt"`
+	ID       string  `json:"id,omitempty"`
+	How      string  `json:"how,omitempty"` // answer, attached
+	PriceUSD float64 `json:"price_usd_per_hour,omitempty"`
+	Pinned   string  `json:"base_weights_ref,omitempty"`
+	Why      string  `json:"why,omitempty"`
+}
+
+type readyRecord struct {
+	Resource string    `json:"resource"`
+	ReadyAt  time.Time `json:"ready_at"`
+}
+
+type sessionRecord struct {
+	Gen          int    `json:"gen"`
+	ID           string `json:"id"`
+	Step0        int64  `json:"step0"`
+	TrainerStep0 int64  `json:"trainer_step0"`
+	Applied0     int64  `json:"applied0"`
+	Keys         string `json:"keys"` // honoured, ignored
+}
+
+type witnessRecord struct {
+	Session string `json:"session"`
+	Key     string `json:"key"`
+	Op      string `json:"op"`
+}
+
+type intentRecord struct {
+	Session   string `json:"session"`
+	Pos       int    `json:"pos"`
+	Step      int    `json:"step"`
+	Kind      string `json:"kind"`
+	Index     int    `json:"index"`
+	Attempt   int    `json:"attempt"`
+	Key       string `json:"key"`
+	Body      string `json:"body_sha256"`
+	PayloadID string `json:"payload_id,omitempty"`
+	Expect    int    `json:"expect"`
+}
+
+type ackRecord struct {
+	Key string `json:"key"`
+	Op  string `json:"op"`
+}
+
+type resultRecord struct {
+	Key        string             `json:"key"`
+	Status     string             `json:"status"` // COMPLETED, FAILED
+	Code       string             `json:"code,omitempty"`
+	How        string             `json:"how"` // answer, inferred
+	Loss       float64            `json:"loss"`
+	Metrics    map[string]float64 `json:"metrics,omitempty"`
+	Step       int64              `json:"step,omitempty"`
+	Version    int64              `json:"version,omitempty"`
+	Checkpoint *SavedCheckpoint   `json:"checkpoint,omitempty"`
+	TokenLoss  *float64           `json:"token_loss,omitempty"` // Σ w·(−ℓ) where log-probabilities came back
+}
+
+// measured is a step or eval record. Metrics are those of the metrics line.
+type measured struct {
+	Gen     int                `json:"gen"`
+	Step    int                `json:"step"`
+	Done    int                `json:"done"`
+	Applied bool               `json:"applied"`
+	Why     string             `json:"why,omitempty"`
+	Updates int                `json:"updates"`
+	Rows    string             `json:"rows_sha256,omitempty"`
+	Metrics map[string]float64 `json:"metrics"`
+}
+
+type checkpointRecord struct {
+	Gen        int      `json:"gen"`
+	Done       int      `json:"done"`
+	Updates    int      `json:"updates"`
+	Kind       string   `json:"kind"` // training, inference
+	ID         string   `json:"id"`
+	ServerStep int64    `json:"server_step"`
+	Metric     *float64 `json:"metric,omitempty"`
+	Registered string   `json:"registered,omitempty"`
+	Revision   string   `json:"revision,omitempty"`
+	Adapter    bool     `json:"adapter,omitempty"`
+}
+
+type meterRecord struct {
+	Resource     string    `json:"resource"`
+	ReadySeconds float64   `json:"ready_seconds"`
+	CostUSD      float64   `json:"cost"`
+	ServerTime   time.Time `json:"server_time"`
+}
+
+type stopRecord struct {
+	What string `json:"what"`
+	ID   string `json:"id"`
+	Why  string `json:"why,omitempty"`
+}
+
+type endRecord struct {
+	Outcome  string   `json:"outcome"`
+	Code     string   `json:"code,omitempty"`
+	Step     int      `json:"step"`
+	Released []string `json:"released,omitempty"`
+	Unsaved  int      `json:"unsaved,omitempty"`
+}

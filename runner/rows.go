@@ -1,0 +1,127 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"sync"
+
+	"trainer/internal/dataset"
+	"trainer/loss"
+)
+
+// fromRows gives the batches of a dataset. Batches never cross an epoch. Safe for concurrent use.
+type fromRows struct {
+	set       *dataset.Set
+	seed      int64
+	batch     int // rows a step
+	perEpoch  int // steps an epoch
+	reduction string
+	parts     func(rows int) int // requests that carry so many rows
+
+	mu    sync.Mutex
+	epoch int
+	order []int // of epoch; nil before the first
+}
+
+// next implements batches.
+func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
+	rows := f.rows(step)
+	data := make([]loss.Datum, 0, len(rows))
+	places := make([]string, 0, len(rows))
+	for _, i := range rows {
+		row, err := f.set.Row(i)
+		if err != nil {
+			return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
+		}
+		data = append(data, row.Data...)
+		places = append(places, row.At.String())
+	}
+	b, err := assemble(data, f.reduction, f.parts(len(data)))
+	if err != nil {
+		return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
+	}
+	b.Rows = places
+	b.Metrics["epoch"] = float64(step+1) / float64(f.perEpoch)
+	return b, nil
+}
+
+// release implements batches: rows need no weights.
+func (f *fromRows) release(context.Context, int) error { return nil }
+
+// rows are the indices of step's rows in the set.
+func (f *fromRows) rows(step int) []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if epoch := step / f.perEpoch; f.order == nil || epoch != f.epoch {
+		f.epoch, f.order = epoch, f.set.Order(f.seed, epoch)
+	}
+	lo := (step % f.perEpoch) * f.batch
+	return f.order[lo:min(lo+f.batch, len(f.order))]
+}
+
+// assemble reduces data over the whole step, then cuts it into parts of nearly equal row counts.
+func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
+	reduced, err := loss.Reduce(data, reduction)
+	if err != nil {
+		return Batch{}, err
+	}
+	b := Batch{Hash: hashData(data), Metrics: map[string]float64{}}
+	tokens, trained := 0, 0
+	for _, d := range data {
+		tokens += len(d.Input) + 1
+		for _, w := range d.Weights {
+			if w != 0 {
+				trained++
+			}
+			b.Sum += w
+		}
+	}
+	switch reduction {
+	case "sum":
+		b.Scale = 1
+	case "token_mean":
+		b.Scale = 1 / b.Sum
+	}
+	b.Metrics["tokens"], b.Metrics["trained_tokens"] = float64(tokens), float64(trained)
+	for i := range parts {
+		lo, hi := i*len(data)/parts, (i+1)*len(data)/parts
+		raw := make([][]float64, 0, hi-lo)
+		for _, d := range data[lo:hi] {
+			raw = append(raw, d.Weights)
+		}
+		b.Parts, b.Raw = append(b.Parts, reduced[lo:hi]), append(b.Raw, raw)
+	}
+	return b, nil
+}
+
+// hashData is over the tokens and the weights of data, in order.
+func hashData(data []loss.Datum) string {
+	h := sha256.New()
+	var buf []byte
+	for _, d := range data {
+		buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(len(d.Input)))
+		for t := range d.Input {
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(d.Input[t]))
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(d.Targets[t]))
+			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Weights[t]))
+		}
+		h.Write(buf)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// partsFor says how many requests carry a step's rows: as many as asked for, or as few as the service's limit allows;
+// never more than there are rows.
+func partsFor(maxBatch, accumulation int) func(rows int) int {
+	return func(rows int) int {
+		n := max(accumulation, 1)
+		if maxBatch > 0 {
+			n = max(n, (rows+maxBatch-1)/maxBatch)
+		}
+		return max(1, min(n, rows))
+	}
+}

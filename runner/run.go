@@ -1,0 +1,167 @@
+// Package runner says what happens next: it opens what a recipe names, plans, and drives the training operations of a
+// session through a journal from which any later life of the run continues.
+//
+// It owns order. A run is three stages (stages.go), each in step order: prepare batches ahead, submit operations, and
+// collect results. Two small interfaces make the loops: batches (where a step's data come from) and gradient (who
+// computes the loss); nothing else in here knows which kind of training runs. Every operation passes one funnel, the
+// ledger: intent on disk, effect, result on disk. Resume is therefore no code path of its own: what is in doubt is
+// settled from stored bytes, then the same stages start at the first step not done.
+//
+// It promises that nothing is sent that is not in the journal first, that a step is trained once, and that what bills is
+// stopped on every way out that leaves a process.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"trainer/internal/journal"
+)
+
+// World is what a run touches, introduced by cmd/trainer.
+type World struct {
+	Backend   Backend
+	Resources Resources
+	Sinks     []Sink
+	Dir       string // the run folder, made by NewFolder
+	Version   string // of this binary
+	Sandbox   bool   // Backend is the sandbox
+	Hear      func(func(Event))
+}
+
+// run is one life of a run.
+type run struct {
+	in      *Inputs
+	plan    *Plan
+	world   World
+	journal *journal.Journal
+	past    *past
+	tell    func(Event)
+	limits  decided
+	lease   *lease
+	session Session
+	gen     *generation
+	ledger  *ledger
+	wrote   int // the last step whose line is in metrics.jsonl; guarded by mu
+
+	batches  batches
+	gradient gradient
+	from     int // first step of this life
+	until    int // one past the last step of this life
+	had      had
+	early    *earlyStop
+	savedAt  time.Time // of the last training checkpoint submitted; submit's alone
+	lastStep time.Time // when the last step landed; collect's alone
+	begun    time.Time
+
+	mu      sync.Mutex // guards past and summary, once the stages run
+	summary Summary
+}
+
+// Run trains to the plan's end, or continues the run whose journal is in w.Dir. stop asks for an orderly end: what is
+// submitted lands, a checkpoint is made, everything is released. ctx, which stop must derive from, cuts everything but
+// the release. The error is nil when the run is complete; errors.Is tells ErrInterrupted, ErrBudget and ErrDrift. The
+// summary is valid also beside an error.
+func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, err error) {
+	j, records, err := journal.Open(w.Dir)
+	if err != nil {
+		return Summary{}, fmt.Errorf("open the run: %w", err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	r := &run{in: in, plan: p, world: w, journal: j, begun: time.Now()}
+	if r.past, err = recall(records); err != nil {
+		return Summary{}, err
+	}
+	if err := r.admit(); err != nil {
+		return Summary{}, err
+	}
+	r.summary = r.past.summary(w.Dir, len(p.Rates))
+	if r.past.complete() {
+		r.stopLeft(ctx)
+		return r.summary, nil
+	}
+	return r.live(ctx, stop)
+}
+
+// admit refuses a folder that this run may not continue.
+func (r *run) admit() error {
+	if r.past.run == nil {
+		return nil
+	}
+	if f := r.past.run.Format; f > journalFormat {
+		return fmt.Errorf("the journal of %s has format %d, this binary knows up to %d; use a newer one", r.world.Dir, f, journalFormat)
+	}
+	return r.past.drift(r.world.Dir, r.plan.Lock)
+}
+
+// live is a life from its first record to its end, with everything released behind it.
+func (r *run) live(ctx, stop context.Context) (Summary, error) {
+	if err := r.open(); err != nil {
+		return r.summary, err
+	}
+	told, hush, err := tellAll(ctx, r.info(), r.world.Sinks)
+	if err != nil {
+		return r.summary, err
+	}
+	r.tell = told
+	if r.world.Hear != nil {
+		r.world.Hear(told)
+	}
+	err = r.guarded(ctx, stop)
+	outcome := outcomeOf(err)
+	r.end(ctx, outcome, err)
+	r.mu.Lock()
+	s := r.summary
+	r.mu.Unlock()
+	s.Untold = hush(ctx)
+	return s, err
+}
+
+// guarded turns a panic into an error, so that the release behind it still happens.
+func (r *run) guarded(ctx, stop context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the waits of the ledger
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Panic{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	if err := r.acquire(ctx, stop); err != nil {
+		return err
+	}
+	watched, halt := context.WithCancelCause(stop)
+	defer halt(nil)
+	closing := r.lease.watch(ctx, halt)
+	defer closing()
+	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
+	err = r.train(ctx, watched)
+	if err == nil && r.doneSteps() < len(r.plan.Rates) && !r.early.stopped() {
+		err = fmt.Errorf("%w: limits.max_steps %d of this life", ErrBudget, *r.in.Recipe.Limits.MaxSteps)
+	}
+	return r.finish(ctx, err)
+}
+
+// Panic is a fault of ours, caught so that what bills is released.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("internal error: %v\n%s", p.Value, p.Stack) }
+
+// outcomeOf names how a life ended, as the journal and the report spell it.
+func outcomeOf(err error) string {
+	switch {
+	case err == nil:
+		return "complete"
+	case errors.Is(err, ErrInterrupted):
+		return "interrupted"
+	case errors.Is(err, ErrBudget):
+		return "budget"
+	}
+	return "failed"
+}

@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"trainer/loss"
+)
+
+// attend joins the session of the last life when it lives and holds nothing that is in doubt, else begins a new one from
+// the newest checkpoint, and loads the ledger.
+func (r *run) attend(ctx, stop context.Context) error {
+	g := r.past.last()
+	if g != nil && g.id != "" && !g.closed && !g.tainted() {
+		err := r.join(ctx, stop, g)
+		var foreign *Foreign
+		if err == nil || errors.As(err, &foreign) || ctx.Err() != nil || !lost(err) {
+			return err
+		}
+		r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("session %s cannot be continued: %v", g.id, err)})
+	}
+	if g != nil {
+		r.dismiss(ctx, g)
+	}
+	return r.begin(ctx, stop)
+}
+
+// doubt is why a session is not trained on: rolling back to a checkpoint in a new session is always right.
+type doubt struct{ error }
+
+func (d *doubt) Unwrap() error { return d.error }
+
+func lost(err error) bool { var d *doubt; return errors.As(err, &d) }
+
+// dismiss stops a session that is not trained on any more; one that is gone is stopped.
+func (r *run) dismiss(ctx context.Context, g *generation) {
+	if g.id == "" || g.closed {
+		return
+	}
+	s := r.world.Backend.Join(r.sessionSpec(g), g.id)
+	if err := s.Close(ctx); err == nil {
+		g.closed = true
+		_ = r.journal.Add(recStopped, stopRecord{aSession, g.id, "not continued"})
+	}
+}
+
+// join continues the session of an earlier life.
+func (r *run) join(ctx, stop context.Context, g *generation) error {
+	s := r.world.Backend.Join(r.sessionSpec(g), g.id)
+	now, err := r.running(ctx, stop, s)
+	if err != nil {
+		return err
+	}
+	r.session, r.gen = s, g
+	r.ledger = r.newLedger(s)
+	if g.started == nil {
+		return r.started(ctx, now)
+	}
+	r.ledger.once = g.started.Keys != "honoured"
+	if err := r.ledger.settle(ctx, g, now, r.digest); err != nil {
+		var unclear *Unclear
+		if errors.As(err, &unclear) || ctx.Err() != nil {
+			return err
+		}
+		return &doubt{err}
+	}
+	return nil
+}
+
+// digest gives what the journal keeps of the answer of an operation that an earlier life asked for.
+func (r *run) digest(s slot) (func(*Result), error) {
+	if s.kind != kindForwardBackward || s.step < r.past.done() {
+		return nil, nil
+	}
+	b, err := r.batches.next(context.Background(), s.step)
+	if err != nil || b.Scale != 0 {
+		return nil, err
+	}
+	if s.index >= len(b.Raw) {
+		return nil, fmt.Errorf("request %d of step %d is not of this plan", s.index+1, s.step+1)
+	}
+	return tokenLoss(b.Raw[s.index]), nil
+}
+
+// begin opens a session at the newest checkpoint, or at the start when nothing has been trained.
+func (r *run) begin(ctx, stop context.Context) error {
+	from := origin{}
+	if c, ok := r.past.newest(); ok {
+		from = origin{c.ID, c.Done, c.Updates}
+	} else if r.past.updates() > 0 {
+		return fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", r.past.done())
+	}
+	gen, reason := 0, "start"
+	if g := r.past.last(); g != nil {
+		gen, reason = g.gen+1, "resume"
+	}
+	r.tell(Event{Kind: StageEvent, Done: from.Done, Text: opening(from)})
+	rec := createRecord{What: aSession, Gen: gen, From: &from, Reason: reason}
+	if err := r.journal.Append(recCreate, rec); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.past.create(rec)
+	g := r.past.last()
+	r.mu.Unlock()
+	s, err := r.world.Backend.Open(ctx, r.sessionSpec(g))
+	if err != nil {
+		return r.notCreated(aSession, 0, err)
+	}
+	made := createdRecord{What: aSession, ID: s.ID(), How: "answer"}
+	if err := r.journal.Append(recCreated, made); err != nil {
+		return err
+	}
+	r.past.created(made)
+	now, err := r.running(ctx, stop, s)
+	if err != nil {
+		return err
+	}
+	r.session, r.gen = s, g
+	r.ledger = r.newLedger(s)
+	return r.started(ctx, now)
+}
+
+func opening(from origin) string {
+	if from.CheckpointID == "" {
+		return "opening a session"
+	}
+	return fmt.Sprintf("opening a session from the checkpoint of step %d", from.Done)
+}
+
+// sessionSpec is what the session of g is asked for with.
+func (r *run) sessionSpec(g *generation) SessionSpec {
+	name := fmt.Sprintf("%s/g%d/a%d %s", r.past.run.RunID, g.gen, g.attempt, r.in.Recipe.RunName())
+	if len(name) > 128 {
+		name = name[:128]
+	}
+	return SessionSpec{
+		Resource: r.lease.id, DisplayName: name, LoRA: r.in.Recipe.LoRA, LoRASeed: r.in.Seeds.LoRA,
+		From: g.from.CheckpointID, LoadOptimizer: g.from.CheckpointID != "",
+		Patience: time.Minute, OperationTimeout: r.in.Recipe.Limits.OperationTimeout,
+	}
+}
+
+// running waits until the session is RUNNING.
+func (r *run) running(ctx, stop context.Context, s Session) (SessionState, error) {
+	wait := 10 * time.Millisecond
+	for {
+		st, err := s.State(ctx)
+		var refused *Refused
+		switch {
+		case errors.As(err, &refused) && refused.Status == 404:
+			return st, &doubt{fmt.Errorf("session %s is gone", s.ID())}
+		case err != nil:
+			return st, fmt.Errorf("read session %s: %w", s.ID(), err)
+		case st.Status == Running:
+			return st, nil
+		case st.Status != Creating:
+			return st, &doubt{fmt.Errorf("session %s is %s: %s %s", s.ID(), st.Status, st.ErrorCode, st.ErrorMessage)}
+		}
+		if err := sleep(stop, wait); err != nil {
+			return st, err
+		}
+		wait = min(wait*2, 5*time.Second)
+	}
+}
+
+// started asks the first witness twice, to learn whether the service honours keys, and writes the session down.
+func (r *run) started(ctx context.Context, now SessionState) error {
+	rec := sessionRecord{Gen: r.gen.gen, ID: now.ID, Step0: now.Step, TrainerStep0: now.TrainerStep, Applied0: now.Applied, Keys: "honoured"}
+	if err := r.attest(ctx, r.gen.from.Done, r.gen.from.Updates); err != nil {
+		return err
+	}
+	w := r.ledger.witness
+	id, err := r.session.Submit(ctx, w.key, w.body)
+	if err != nil {
+		return fmt.Errorf("ask whether keys are honoured: %w", err)
+	}
+	if id != w.id {
+		rec.Keys = "ignored"
+		r.ledger.once = true
+		r.tell(Event{Kind: WarnEvent, Done: r.gen.from.Done, Text: "the service ignores idempotency keys: an unclear answer will end the run"})
+	}
+	if err := r.journal.Append(recSession, rec); err != nil {
+		return err
+	}
+	r.gen.started = &rec
+	return nil
+}
+
+// attest submits a witness: a forward pass over two tokens whose key can be asked again later.
+func (r *run) attest(ctx context.Context, done, updates int) error {
+	data := []loss.Datum{{Input: []int32{0}, Targets: []int32{1}, Weights: []float64{1}}}
+	o, err := r.once(ctx, slot{step: done, kind: kindWitness}, Forward{Loss: &loss.CrossEntropy{}, Data: data}, updates)
+	if err != nil {
+		return err
+	}
+	if o.id == "" { // answered in an earlier life
+		return nil
+	}
+	return r.journal.Add(recWitness, witnessRecord{r.session.ID(), o.key, o.id})
+}
+
+func (r *run) newLedger(s Session) *ledger {
+	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.in.Recipe.Train.Lookahead == 0,
+		patience: r.in.Recipe.InactiveTimeout / 2, ops: map[slot]*operation{}}
+}

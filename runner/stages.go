@@ -1,0 +1,266 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// ready is a step whose requests are encoded and uploaded.
+type ready struct {
+	step  int
+	batch Batch
+	ops   []Prepared
+}
+
+// flight is a step whose operations are submitted, and what follows it.
+type flight struct {
+	step    int
+	updates int
+	batch   Batch
+	collect collect // nil where only what follows is due
+	optim   *operation
+	after   []follower
+	evals   bool // an evaluation is among them
+	landed  chan struct{}
+}
+
+// stages are the goroutines of a life: the first error ends them all, a panic is an error.
+type stages struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+}
+
+func (s *stages) start(f func() error) {
+	s.wg.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.cancel(&Panic{Value: p, Stack: debug.Stack()})
+			}
+		}()
+		if err := f(); err != nil {
+			s.cancel(err)
+		}
+	})
+}
+
+var errDone = errors.New("done")
+
+// wait returns the first error once every stage has ended.
+func (s *stages) wait() error {
+	s.wg.Wait()
+	s.cancel(errDone)
+	if err := context.Cause(s.ctx); !errors.Is(err, errDone) {
+		return err
+	}
+	return nil
+}
+
+// train runs the three stages, each in step order: prepare ahead, submit at most 1 + lookahead steps that have not
+// landed, collect. When stop ends, what is submitted still lands.
+func (r *run) train(ctx, stop context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &stages{ctx: ctx, cancel: cancel}
+	r.ledger.whenTainted(cancel)
+	unwatch := context.AfterFunc(stop, r.early.halt)
+	defer unwatch()
+
+	ahead := 1 + r.in.Recipe.Train.Lookahead
+	prepared := make(chan ready, ahead)
+	flights := make(chan *flight, ahead+1)
+	slots := make(chan struct{}, ahead)
+	s.start(func() error { defer close(prepared); return r.prepare(ctx, prepared) })
+	s.start(func() error { defer close(flights); return r.submit(ctx, prepared, flights, slots) })
+	s.start(func() error { return r.collect(ctx, flights, slots) })
+	err := s.wait()
+	r.ledger.waits.Wait()
+	if err == nil && r.doneSteps() < r.until && !r.early.stopped() {
+		err = context.Cause(stop)
+	}
+	return err
+}
+
+// prepare makes batches and their requests, as far ahead as the channel allows.
+func (r *run) prepare(ctx context.Context, out chan<- ready) error {
+	for step := r.from; step < r.until; step++ {
+		b, err := r.batches.next(ctx, step)
+		if err != nil {
+			return err
+		}
+		ops, err := r.gradient.prepare(ctx, r.session, b)
+		if err != nil {
+			return fmt.Errorf("prepare step %d: %w", step+1, err)
+		}
+		select {
+		case out <- ready{step, b, ops}:
+		case <-r.early.halted:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// submit puts steps in flight in order, and behind each what is due after it. The first flight carries no step: it is
+// what is due before the first one.
+func (r *run) submit(ctx context.Context, in <-chan ready, out chan<- *flight, slots chan<- struct{}) error {
+	last := &flight{step: r.from - 1, updates: r.past.updates(), landed: make(chan struct{})}
+	if err := r.follow(ctx, last, r.from); err != nil {
+		return err
+	}
+	if !pass(ctx, out, last) {
+		return nil
+	}
+	for p := range in {
+		if r.early.decides(last) && !await(ctx, last.landed) || r.early.isHalted() {
+			return nil
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-r.early.halted:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+		f := &flight{step: p.step, updates: last.updates + 1, batch: p.batch, landed: make(chan struct{})}
+		if err := r.launch(ctx, f, p.ops); err != nil {
+			return err
+		}
+		if !pass(ctx, out, f) {
+			return nil
+		}
+		last = f
+	}
+	return nil
+}
+
+func pass(ctx context.Context, out chan<- *flight, f *flight) bool {
+	select {
+	case out <- f:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func await(ctx context.Context, landed <-chan struct{}) bool {
+	select {
+	case <-landed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// launch submits a step's operations and what follows it, in the order in which the service must apply them.
+func (r *run) launch(ctx context.Context, f *flight, ops []Prepared) (err error) {
+	if f.collect, err = r.gradient.submit(ctx, r.ledger, f.step, f.updates-1, f.batch, ops); err != nil {
+		return err
+	}
+	p, err := r.session.Prepare(ctx, Optim{Optimizer: r.in.Recipe.Optimizer, Rate: r.plan.Rates[f.step]})
+	if err != nil {
+		return fmt.Errorf("prepare the optimizer step %d: %w", f.step+1, err)
+	}
+	done, err := r.ledger.submit(ctx, item{slot: slot{step: f.step, kind: kindOptimStep}, body: p, expect: f.updates})
+	if err != nil {
+		return err
+	}
+	f.optim = done[0]
+	return r.follow(ctx, f, f.step+1)
+}
+
+// collect waits for the steps in order, writes each down, and tells.
+func (r *run) collect(ctx context.Context, in <-chan *flight, slots <-chan struct{}) error {
+	r.lastStep = time.Now()
+	for f := range in {
+		if f.collect != nil {
+			if err := r.land(ctx, f); err != nil {
+				return err
+			}
+		}
+		if err := r.conclude(ctx, f); err != nil {
+			return err
+		}
+		close(f.landed)
+		if f.collect != nil {
+			<-slots
+		}
+	}
+	return nil
+}
+
+// land makes a step of what its operations gave.
+func (r *run) land(ctx context.Context, f *flight) error {
+	m, err := f.collect(ctx)
+	if err != nil {
+		return r.explain(f, err)
+	}
+	res, err := f.optim.wait(ctx)
+	if err != nil {
+		return fmt.Errorf("step %d: %w", f.step+1, err)
+	}
+	if err := r.count(f, res.Step); err != nil {
+		return err
+	}
+	for k, v := range f.batch.Metrics {
+		m[k] = v
+	}
+	m["learning_rate"] = r.plan.Rates[f.step]
+	r.clock(m)
+	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Applied: true, Updates: f.updates, Rows: f.batch.Hash, Metrics: finite(m)}
+	ended := r.ledger.ended()
+	if err := r.journal.Append(recStep, rec); err != nil {
+		return fmt.Errorf("journal step %d: %w", f.step+1, err)
+	}
+	r.ledger.drop(ended)
+	r.stepped(rec)
+	r.tell(Event{Kind: StepEvent, Done: rec.Done, Metrics: rec.Metrics})
+	return nil
+}
+
+// explain adds the rows of a step to the failure that they may have caused.
+func (r *run) explain(f *flight, err error) error {
+	var failed *Failed
+	if !errors.As(err, &failed) {
+		return err
+	}
+	rows := f.batch.Rows
+	text := fmt.Sprint(rows[:min(len(rows), 8)])
+	if len(rows) > 8 {
+		text += fmt.Sprintf(" and %d more", len(rows)-8)
+	}
+	return fmt.Errorf("step %d, rows %s: %w", f.step+1, text, err)
+}
+
+// count holds the service's step counter to ours: the first answer fixes the difference.
+func (r *run) count(f *flight, step int64) error {
+	if step == 0 { // inferred: the counter itself was the proof
+		return nil
+	}
+	base := step - int64(f.updates)
+	if r.gen.base == nil {
+		r.gen.base = &base
+	}
+	if *r.gen.base != base {
+		return fmt.Errorf("step %d: the service counts %d optimiser steps, expected %d: the session is spoiled", f.step+1, step, *r.gen.base+int64(f.updates))
+	}
+	return nil
+}
+
+// clock adds what the step took, and what it has cost so far.
+func (r *run) clock(m map[string]float64) {
+	now := time.Now()
+	took := now.Sub(r.lastStep).Seconds()
+	r.lastStep = now
+	m["time/step_seconds"] = took
+	m["time/elapsed_seconds"] = now.Sub(r.begun).Seconds()
+	if took > 0 {
+		m["time/tokens_per_second"] = m["tokens"] / took
+	}
+	m["cost/usd"] = r.lease.cost()
+}

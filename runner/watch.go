@@ -1,0 +1,80 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// watchEvery is how often a life looks at its resource: it meters, extends, and notices that it is gone.
+const watchEvery = time.Minute
+
+// watch ends halt's context when a limit is reached or the resource is gone; the returned function waits for it to end.
+func (l *lease) watch(ctx context.Context, halt context.CancelCauseFunc) (closing func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(l.period())
+		defer tick.Stop()
+		last := time.Now()
+		for {
+			if err := l.overrun(); err != nil {
+				halt(err)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if time.Since(last) >= watchEvery {
+				last = time.Now()
+				if err := l.look(ctx); err != nil {
+					halt(err)
+				}
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+// period is short where a limit is near or set, so that it is not passed by a minute.
+func (l *lease) period() time.Duration {
+	lim := l.r.in.Recipe.Limits
+	if lim.MaxCostUSD != nil || lim.MaxDuration != nil {
+		return time.Second
+	}
+	return watchEvery
+}
+
+// overrun says which limit is reached, with room for the end: the open step, a checkpoint, the stop.
+func (l *lease) overrun() error {
+	lim := l.r.in.Recipe.Limits
+	if d := lim.MaxDuration; d != nil && time.Since(l.r.begun) >= *d {
+		return fmt.Errorf("%w: limits.max_duration %s", ErrBudget, *d)
+	}
+	if c := lim.MaxCostUSD; c != nil && l.cost()+l.price/60 > *c {
+		return fmt.Errorf("%w: limits.max_cost_usd %g, spent %.2f", ErrBudget, *c, l.cost())
+	}
+	return nil
+}
+
+// look reads the resource, writes the meter down, and keeps a long pause of ours from being taken for death: expiry is
+// moved when less than half of the timeout is left.
+func (l *lease) look(ctx context.Context) error {
+	res, err := l.r.world.Resources.Resource(ctx, l.id)
+	if err != nil {
+		return nil // the operations will tell, if it matters
+	}
+	l.note(res)
+	if err := l.r.journal.Add(recMeter, l.meter()); err != nil {
+		return fmt.Errorf("journal the meter: %w", err)
+	}
+	if res.Status != Ready {
+		return fmt.Errorf("resource %s is %s", l.id, res.Status)
+	}
+	if left := res.ExpiresAt.Sub(res.ServerTime); !l.attached && !res.ExpiresAt.IsZero() && left < l.timeout/2 {
+		_ = l.r.world.Resources.Extend(ctx, l.id, l.timeout)
+	}
+	return nil
+}
