@@ -78,13 +78,21 @@ func (d *decoder) fill(n *node, at diag.Pos, key string, k *Key, keys []*Key, v 
 			d.value(child, full, c, field)
 		case preset != "":
 			if c.Required && field.IsZero() && preset == defaults.label {
-				d.add(at, full, "missing; type %s has no default for it", typ)
+				d.add(at, full, "missing; %s has no default for it", owner(typ, d.r.Loss.Type))
 			}
 			d.trace.origins[full] = origin{label: preset}
 		default:
 			d.absent(at, full, c, field)
 		}
 	}
+}
+
+// owner is what a missing key is of: a type of its mapping, or the loss.
+func owner(typ, loss string) string {
+	if typ == "" {
+		return loss
+	}
+	return "type " + typ
 }
 
 // maxAdvice problems are looked into; a file with more is no recipe with slips of the pen.

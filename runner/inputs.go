@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"trainer/internal/chat"
@@ -109,6 +110,10 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	}
 	if r.Loop() != loss.Supervised {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
+	}
+	for i, w := range r.Reward {
+		key := fmt.Sprintf("reward.%d.type", i)
+		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)
 	}
 	no(r.InitFrom != nil, "init_from", "leave it null and start from the base model")
 	no(r.Train.OnNonFinite == "skip_batch", "train.on_non_finite", "use stop")
