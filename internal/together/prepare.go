@@ -51,7 +51,10 @@ func (s *session) forward(ctx context.Context, op runner.Forward) (body []byte, 
 		if err := check(d); err != nil {
 			return nil, "", fmt.Errorf("sequence %d: %w", i, err)
 		}
-		f.Samples[i] = wire.Sample{Tokens: d.Input, Targets: d.Targets, Weights: d.Weights}
+		f.Samples[i] = wire.Sample{
+			Tokens: d.Input, Targets: d.Targets, Weights: d.Weights,
+			Logprobs: d.OldLogprobs, Advantages: d.Advantages, RefLogprobs: d.RefLogprobs,
+		}
 	}
 	// An uploaded body has no flags: they belong to the POST.
 	if body, err = wire.AppendForwardBackward(nil, f); err != nil {
