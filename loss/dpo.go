@@ -41,7 +41,7 @@ func (l *DPO) Eval(now [][]float64, step []Datum) (Result, error) {
 		wrong, over = -l.LabelSmoothing, 1-2*l.LabelSmoothing
 	}
 	return pairs("dpo", l, now, step, referenced, func(c, r side, _ map[string]float64) verdict {
-		x := l.Beta * (c.gain() - r.gain())
+		x := float64(l.Beta * (c.gain() - r.gain()))
 		value := -(float64(right*logSigmoid(x)) + float64(wrong*logSigmoid(-x))) / over
 		grad := -l.Beta * (float64(right*sigmoid(-x)) - float64(wrong*sigmoid(x))) / over
 		return opposed(value, grad, l.Beta*c.gain(), l.Beta*r.gain())

@@ -64,10 +64,10 @@ func (l *KTO) eval(now [][]float64, step []Datum) (Result, error) {
 		if d.Desirable {
 			sign, weight = 1, l.DesirableWeight
 			good++
-			rewardGood += l.Beta * gains[i]
+			rewardGood += float64(l.Beta * gains[i])
 		} else {
 			bad++
-			rewardBad += l.Beta * gains[i]
+			rewardBad += float64(l.Beta * gains[i])
 		}
 		u := float64(sign * l.Beta * (gains[i] - z))
 		// 1 − σ(u) = σ(−u), which keeps its digits where σ(u) is near 1.

@@ -16,19 +16,20 @@ func (x token) clipped(low, high float64) bool {
 }
 
 // weighted is −advantage·ratio: the value of an unclipped token, and its derivative by now. Nothing comes of an advantage
-// of 0, whatever the ratio.
+// of 0, whatever the ratio. The conversions here round each product, so that no platform fuses it with the sum that it goes
+// into and gives other bits.
 func (x token) weighted() float64 {
 	if x.advantage == 0 {
 		return 0
 	}
-	return -x.advantage * x.ratio
+	return -float64(x.advantage * x.ratio)
 }
 
 // surrogate is the clipped value max(−advantage·ratio, −advantage·clamp(ratio)) and its derivative by now.
 // Source: Schulman et al. 2017 (arXiv 1707.06347), eq. 7; separate bounds after Yu et al. 2025 (arXiv 2503.14476).
 func (x token) surrogate(low, high float64) (value, grad float64) {
 	if x.clipped(low, high) {
-		return -x.advantage * clamp(x.ratio, low, high), 0
+		return -float64(x.advantage * clamp(x.ratio, low, high)), 0
 	}
 	return x.weighted(), x.weighted()
 }
