@@ -29,7 +29,7 @@ func (in *Inputs) Ask(ctx context.Context, p *Plan, b Backend, res Resources) er
 		return fmt.Errorf("ask for the price: %w", err)
 	}
 	dead := in.Recipe.InactiveTimeout + time.Minute
-	p.Cost = &Cost{USDPerHour: usd, DeadMan: dead, DeadManUSD: usd * dead.Hours(), CurrencyISO: "USD"}
+	p.Cost = &Cost{USDPerHour: usd, DeadMan: dead, DeadManUSD: usd * dead.Hours()}
 	return nil
 }
 

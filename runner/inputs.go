@@ -67,12 +67,12 @@ func (in *Inputs) openTemplate(problems *diag.List, sandbox bool) error {
 	case r.Tokenizer != "auto":
 		problems.Add(r.At("tokenizer"), "tokenizer", "%q: other tokenizers than the sandbox's own are not built yet; give rows as token ids (dataset format: tokens), or leave it auto", r.Tokenizer)
 		return nil
+	case !own && allTokens(r.Dataset):
+		return nil // the ids are the model's own, also where the sandbox stands in for it
 	case own || sandbox:
 		in.Tokenizer = tokenizer.Bytes()
-	case !allTokens(r.Dataset):
-		problems.Add(r.At("tokenizer"), "tokenizer", "the tokenizer of %s is not built in yet; give rows as token ids (format: tokens on every source), or try the recipe on the sandbox with --sandbox", r.BaseModel)
-		return nil
 	default:
+		problems.Add(r.At("tokenizer"), "tokenizer", "the tokenizer of %s is not built in yet; give rows as token ids (format: tokens on every source), or try the recipe on the sandbox with --sandbox", r.BaseModel)
 		return nil
 	}
 	t, err := chat.New(r.Chat, in.Tokenizer)

@@ -245,9 +245,10 @@ func (l *lease) meter() meterRecord {
 	return meterOf(l.id, l.price, now.Sub(l.readyAt), now)
 }
 
+// meterOf bills every minute that has begun, the first one at once: never less than the service does.
 func meterOf(id string, price float64, ready time.Duration, now time.Time) meterRecord {
 	ready = max(ready, 0)
-	return meterRecord{Resource: id, ReadySeconds: ready.Seconds(), CostUSD: math.Ceil(ready.Minutes()) / 60 * price, ServerTime: now}
+	return meterRecord{Resource: id, ReadySeconds: ready.Seconds(), CostUSD: max(1, math.Ceil(ready.Minutes())) / 60 * price, ServerTime: now}
 }
 
 // cost is of the whole run so far, in US dollars.

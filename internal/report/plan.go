@@ -124,8 +124,5 @@ func costLines(c *runner.Cost) []string {
 	if c.DeadMan > 0 {
 		lines = append(lines, fmt.Sprintf("a kill -9 can leave them running for %s after the queued work: %s", Duration(c.DeadMan), USD(c.DeadManUSD)))
 	}
-	if c.CurrencyISO != "" && c.CurrencyISO != "USD" {
-		lines = append(lines, "the service's price is in "+printable(c.CurrencyISO))
-	}
 	return lines
 }
