@@ -19,6 +19,7 @@ type decoder struct {
 	r        *Recipe
 	loop     loss.Loop // "" while the loss is unknown: then every loop's keys are taken
 	full     bool      // full weights
+	orphan   bool      // a parent could not be read, and what is missing may stand there
 	check    *validator.Validate
 	bad      map[string]bool // keys with a problem
 	touched  map[string]bool // bad keys and all keys above them
@@ -172,6 +173,10 @@ func (d *decoder) missing(at diag.Pos, key string, k *Key) {
 				d.missing(at, join(key, c.Name), c)
 			}
 		}
+		return
+	}
+	if d.orphan {
+		d.mark(key)
 		return
 	}
 	d.add(at, key, "missing%s", hints[k.Path])

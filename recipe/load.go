@@ -73,7 +73,7 @@ func oneLine(s string) string {
 // decode makes the recipe of the merged nodes; its problems are added to the loader's.
 func decode(n *node, path string, l *loader) *Recipe {
 	r := &Recipe{}
-	d := &decoder{r: r, check: validator.New(), bad: map[string]bool{}, touched: map[string]bool{}, trace: newTrace(path, l.sources)}
+	d := &decoder{r: r, orphan: l.orphan, check: validator.New(), bad: map[string]bool{}, touched: map[string]bool{}, trace: newTrace(path, l.sources)}
 	for _, p := range l.problems {
 		if p.Key != "" {
 			d.mark(p.Key)

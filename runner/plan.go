@@ -5,24 +5,25 @@ import "time"
 // Plan says exactly how many, at which rate, for how much. It is plain data: it can be saved, and it goes stale when
 // the inputs change, which Lock tells.
 type Plan struct {
-	Rates           []float64 // learning rate of each step, [steps]
-	BatchesPerEpoch int
-	Epochs          float64
-	BatchSize       int   // rows a step
-	Rows            int   // rows an epoch, after weights
-	Held            int   // validation rows
-	Tokens          int64 // of all steps
-	Trained         int64 // of which carry a weight
-	Warmup          int   // steps
-	Lengths         Histogram
-	Lock            Lock
-	Cost            *Cost // nil without a price
+	Rates           []float64 `json:"rates"` // learning rate of each step, [steps]
+	BatchesPerEpoch int       `json:"batches_per_epoch"`
+	Epochs          float64   `json:"epochs"`
+	BatchSize       int       `json:"batch_size"`      // rows a step
+	Rows            int       `json:"rows"`            // rows an epoch, after weights
+	Held            int       `json:"validation_rows"` // validation rows
+	Tokens          int64     `json:"tokens"`          // of all steps
+	Trained         int64     `json:"trained_tokens"`  // of which carry a weight
+	Warmup          int       `json:"warmup_steps"`    // steps
+	Lengths         Histogram `json:"lengths"`
+	Lock            Lock      `json:"lock"`
+	Cost            *Cost     `json:"cost"` // nil without a price
 }
 
 // Histogram counts rows by their length in tokens: Counts[i] have at most Bounds[i] tokens and more than Bounds[i-1].
 type Histogram struct {
-	Bounds, Counts []int
-	Longest        int
+	Bounds  []int `json:"bounds"`
+	Counts  []int `json:"counts"`
+	Longest int   `json:"longest"`
 }
 
 // Lock is the hashes of everything that decides the result, by name: recipe, dataset, tokenizer, template, rows, seeds.
@@ -30,8 +31,7 @@ type Lock map[string]string
 
 // Cost is what a price makes of the plan; hours of training are not known before the first steps.
 type Cost struct {
-	USDPerHour  float64
-	DeadMan     time.Duration // what a kill -9 can leave running: inactive_timeout plus a minute
-	DeadManUSD  float64
-	CurrencyISO string
+	USDPerHour float64       `json:"usd_per_hour"`
+	DeadMan    time.Duration `json:"dead_man_ns"` // what a kill -9 can leave running: inactive_timeout plus a minute
+	DeadManUSD float64       `json:"dead_man_usd"`
 }

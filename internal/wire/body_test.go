@@ -261,3 +261,23 @@ func FuzzNumber(f *testing.F) {
 		}
 	})
 }
+
+// A large body is given its room at once: grown by halves it would be copied again and again.
+func TestABodyIsGrownOnce(t *testing.T) {
+	f := &ForwardBackward{Loss: LossConfig{Type: LossCrossEntropy}}
+	for range 64 {
+		x := Sample{Tokens: make([]int32, 512), Targets: make([]int32, 512), Weights: make([]float64, 512)}
+		for t := range x.Tokens {
+			x.Tokens[t], x.Targets[t], x.Weights[t] = 151935, 151935, 1
+		}
+		f.Samples = append(f.Samples, x)
+	}
+	got := testing.AllocsPerRun(10, func() {
+		if _, err := AppendForwardBackward(nil, f); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 1 {
+		t.Errorf("%v allocations for one body, want 1", got)
+	}
+}
