@@ -42,7 +42,7 @@ const (
 // Info describes a kind.
 type Info struct {
 	Kind Kind
-	// On is where it happens unless a rule says where; Within is where it can happen at all.
+	// On is where it happens unless a rule says where; Within is where it can happen at all, labels joined by +.
 	On, Within string
 	Keys       []string // besides those that every rule has
 	Does       string
@@ -66,7 +66,7 @@ func Kinds() []Info {
 		{ForgetKey, Operations, Operations, []string{"after"}, "so long (0s) after it was accepted, the operation's key is forgotten: the same request makes a second operation"},
 		{ForgetOperation, Operations, Operations, []string{"after"}, "so long (0s) after its end, the operation is answered with 404"},
 		{SlowPublish, "weights-sync", "weights-sync", []string{delay}, "the generators take so long (5s) until they serve the new weights; a synchronous weights-sync takes as long"},
-		{ExpireSession, "create-session", Writes, []string{"after"}, "so long (0s) after the request, its session is EXPIRED, and what has not begun in it FAILED"},
+		{ExpireSession, "create-session", Operations + "+create-session", []string{"after"}, "so long (0s) after the request, its session is EXPIRED, and what has not begun in it FAILED"},
 		{StepZero, "create-session", "create-session", nil, "a session that resumes counts its steps from 0"},
 		{LaggingStep, "get-session", "get-session", []string{"by"}, "session.step is so many steps (1) late"},
 		{Queue, "create-resource", "create-resource", []string{delay, "position"}, "the resource waits so long (60s) for its GPUs, at first at that place (1) of the queue"},

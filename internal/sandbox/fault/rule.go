@@ -100,7 +100,7 @@ func ParseOwn(text string) ([]Rule, error) {
 		part = strings.TrimSpace(part)
 		name, _, _ := strings.Cut(part, ":")
 		info, _ := find(Kind(name))
-		r, err := Parse(part, []Route{{Any, info.On, info.Within}})
+		r, err := Parse(part, []Route{append(strings.Split(info.Within, "+"), Any, info.On)})
 		if err != nil {
 			return nil, err
 		}
@@ -182,15 +182,19 @@ func (r Rule) place(i Info, routes []Route) error {
 		}
 	}
 	for _, label := range r.On {
-		within := func(rt Route) bool { return slices.Contains(rt, label) && slices.Contains(rt, i.Within) }
+		within := func(rt Route) bool { return slices.Contains(rt, label) && i.within(rt) }
 		if !slices.ContainsFunc(routes, within) {
 			return fmt.Errorf("on: it does not happen on %s, only on %s", label, i.Within)
 		}
 	}
-	if !slices.ContainsFunc(routes, func(rt Route) bool { return r.covers(rt) && slices.Contains(rt, i.Within) }) {
+	if !slices.ContainsFunc(routes, func(rt Route) bool { return r.covers(rt) && i.within(rt) }) {
 		return fmt.Errorf("except: nothing is left for it to happen on")
 	}
 	return nil
+}
+
+func (i Info) within(rt Route) bool {
+	return slices.ContainsFunc(strings.Split(i.Within, "+"), func(l string) bool { return slices.Contains(rt, l) })
 }
 
 // covers: the rule speaks of events with these labels.
