@@ -159,38 +159,38 @@ func TestGeneratorsThatAreSlowToPublish(t *testing.T) {
 }
 
 func TestKeysAreForgotten(t *testing.T) {
-	clock := newHandClock()
+	clock := &movedClock{}
 	_, c := open(t, Options{Clock: clock, Faults: rules(t, "forget-key:after=60s,on=optim-step")})
 	id := c.tiny()
 	first := c.keyed(id, wire.KindOptimStep, "k", `{}`)
-	clock.at = clock.at.Add(59 * time.Second)
+	clock.move(59 * time.Second)
 	if again := c.keyed(id, wire.KindOptimStep, "k", `{}`); again != first {
 		t.Errorf("after 59s: got %s, want the first, %s", again, first)
 	}
 	c.refused(422, "POST", opsPath(id, wire.KindOptimStep), `{"adam_params":{}}`, wire.KeyHeader, "k")
-	clock.at = clock.at.Add(time.Second)
+	clock.move(time.Second)
 	second := c.keyed(id, wire.KindOptimStep, "k", `{"adam_params":{}}`)
 	c.wait(id, wire.KindOptimStep, second)
 	if got := c.getSession(id).Step; second == first || got != 2 {
 		t.Errorf("after 60s: got operation %s and %d steps, want another one and 2", second, got)
 	}
 	kept := c.keyed(id, wire.KindWeightsSync, "other", syncNow)
-	clock.at = clock.at.Add(30 * time.Minute)
+	clock.move(30 * time.Minute)
 	if again := c.keyed(id, wire.KindWeightsSync, "other", syncNow); again != kept {
 		t.Errorf("the key of another kind: got %s, want the first, %s", again, kept)
 	}
 }
 
 func TestFinishedOperationsAreForgotten(t *testing.T) {
-	clock := newHandClock()
+	clock := &movedClock{}
 	_, c := open(t, Options{Clock: clock, Faults: rules(t, "forget-operation:after=10s,on=optim-step,at=1")})
 	id := c.tiny()
 	first := c.post(id, wire.KindOptimStep, `{}`).ID
 	second := c.post(id, wire.KindOptimStep, `{}`).ID
 	c.wait(id, wire.KindOptimStep, second)
-	clock.at = clock.at.Add(9 * time.Second)
+	clock.move(9 * time.Second)
 	c.ok("GET", opsPath(id, wire.KindOptimStep)+"/"+first, "", nil)
-	clock.at = clock.at.Add(time.Second)
+	clock.move(time.Second)
 	c.refused(404, "GET", opsPath(id, wire.KindOptimStep)+"/"+first, "")
 	c.ok("GET", opsPath(id, wire.KindOptimStep)+"/"+second, "", nil)
 }
