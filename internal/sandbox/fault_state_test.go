@@ -399,3 +399,54 @@ func TestVerdictsSurviveARestart(t *testing.T) {
 		t.Errorf("the weights differ (%v)", err)
 	}
 }
+
+func TestAHeldOperationIsOvertakenInALaterLife(t *testing.T) {
+	rate := `{"adam_params":{"learning_rate":0.01}}`
+	want := trainedBy(t, Options{}, func(c *client, id string) {
+		c.run(id, wire.KindOptimStep, rate, nil)
+		c.loss(id, "", row("hello"))
+		c.run(id, wire.KindOptimStep, rate, nil)
+	})
+	dir := t.TempDir()
+	s, c := open(t, Options{Dir: dir, Faults: rules(t, "reorder:on=forward-backward,after=1h")})
+	id := c.tiny()
+	held := c.post(id, wire.KindForwardBackward, batch(t, "", row("hello")))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, next := open(t, Options{Dir: dir})
+	next.keys = c.keys
+	next.run(id, wire.KindOptimStep, rate, nil)
+	if op := next.wait(id, wire.KindForwardBackward, held.ID); op.Status != wire.OperationCompleted {
+		t.Errorf("the held one: got %+v, want COMPLETED", op)
+	}
+	next.run(id, wire.KindOptimStep, rate, nil)
+	if got, err := s.WeightsHash(id); err != nil || got != want {
+		t.Errorf("the weights are not those of the other order (%v)", err)
+	}
+}
+
+// A snapshot keeps how many tokens the gathered gradient is of.
+func TestTheDivisorSurvivesARestart(t *testing.T) {
+	rate := `{"adam_params":{"learning_rate":0.01,"grad_clip_norm":0,"eps":0.01}}`
+	o := Options{Choices: Choices{GradNormalization: perValidToken}}
+	want := trainedBy(t, o, func(c *client, id string) {
+		c.loss(id, "", row("hello"))
+		c.loss(id, "", row("goodbye"))
+		c.run(id, wire.KindOptimStep, rate, nil)
+	})
+	o.Dir = t.TempDir()
+	s, c := open(t, o)
+	id := c.tiny()
+	c.loss(id, "", row("hello"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, next := open(t, o)
+	next.keys = c.keys
+	next.loss(id, "", row("goodbye"))
+	next.run(id, wire.KindOptimStep, rate, nil)
+	if got, err := s.WeightsHash(id); err != nil || got != want {
+		t.Errorf("the weights differ from those of one life (%v)", err)
+	}
+}
