@@ -64,9 +64,9 @@ func (b *bench) lives(t *testing.T) (errs []error, complete bool) {
 func (b *bench) readyNow(t *testing.T) (ids []string) {
 	t.Helper()
 	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: b.server})
-	rs, err := c.Mine(context.Background(), false)
+	rs, _, err := c.Mine(context.Background(), false)
 	for tries := 0; err != nil && tries < 20; tries++ {
-		rs, err = c.Mine(context.Background(), false)
+		rs, _, err = c.Mine(context.Background(), false)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func (b *bench) readyNow(t *testing.T) (ids []string) {
 	return ids
 }
 
-// unsettled is what is not known of yet: a create may be answered or turned away, but its answer is not lost.
-const unsettled = ",except=creates"
+// butCreates is what is not known of yet: a create may be answered or turned away, but its answer is not lost.
+const butCreates = ",except=creates"
 
 // TestAFifthOfTheRequestsFail lets one request in five go wrong in one of many ways. A run must then be what it is when
 // nothing goes wrong, in one life or several.
@@ -103,9 +103,9 @@ func TestAFifthOfTheRequestsFail(t *testing.T) {
 						t.Errorf("seed %d: after %v: left running: %v", seed, ended, left)
 					}
 				},
-					"drop:rate=0.03"+unsettled, "drop:rate=0.03,when=after"+unsettled,
-					"server-error:rate=0.03,status=503,retry_after=2s"+unsettled, "server-error:rate=0.03,when=after,status=500"+unsettled,
-					"truncate:rate=0.03"+unsettled, "too-many-requests:rate=0.05,retry_after=1500ms",
+					"drop:rate=0.03"+butCreates, "drop:rate=0.03,when=after"+butCreates,
+					"server-error:rate=0.03,status=503,retry_after=2s"+butCreates, "server-error:rate=0.03,when=after,status=500"+butCreates,
+					"truncate:rate=0.03"+butCreates, "too-many-requests:rate=0.05,retry_after=1500ms",
 					"latency:rate=0.2,exponential=2s", "slow-body:rate=0.05,uniform=1s..30s")
 			}
 			if lost > 1 {

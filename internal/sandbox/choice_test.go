@@ -88,3 +88,39 @@ func TestTheGradientIsDividedByTheTokensThatItIsOf(t *testing.T) {
 		t.Error("an optim-step without a gradient does not move the weights by Adam's moments")
 	}
 }
+
+// Minus the weights is the gradient of cross-entropy, so a custom operation leaves what that leaves, and is divided alike.
+func TestCustomGradientsAreLeftAndDividedAsOthersAre(t *testing.T) {
+	rows := []wire.Sample{row("the first"), row("the second"), row("the third")}
+	bare, gradients := make([]wire.Sample, len(rows)), make([][]float64, len(rows))
+	for i, x := range rows {
+		bare[i] = wire.Sample{Tokens: x.Tokens, Targets: x.Targets}
+		for _, w := range x.Weights {
+			gradients[i] = append(gradients[i], -w)
+		}
+	}
+	o := func() Options {
+		return Options{
+			Choices: Choices{GradNormalization: perValidToken},
+			Faults:  rules(t, "fail:on=forward-backward+custom-forward-backward,at=1,leaves=gradient"),
+		}
+	}
+	step := `{"adam_params":{"learning_rate":0.01,"grad_clip_norm":0,"eps":0.01}}`
+	want := trainedBy(t, o(), func(c *client, id string) {
+		op := c.post(id, wire.KindForwardBackward, batch(t, "", rows...))
+		c.wait(id, wire.KindForwardBackward, op.ID)
+		c.loss(id, "", rows[2])
+		c.run(id, wire.KindOptimStep, step, nil)
+	})
+	got := trainedBy(t, o(), func(c *client, id string) {
+		op := c.post(id, wire.KindCustomForwardBackward, custom(t, "", gradients, bare...))
+		if op := c.wait(id, wire.KindCustomForwardBackward, op.ID); op.Status != wire.OperationFailed {
+			t.Errorf("got %+v, want FAILED", op)
+		}
+		c.custom(id, gradients[2:], bare[2])
+		c.run(id, wire.KindOptimStep, step, nil)
+	})
+	if got != want {
+		t.Error("other weights than by cross-entropy")
+	}
+}

@@ -29,6 +29,9 @@ func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*re
 	switch op.spec.Name {
 	case wire.KindForwardBackward:
 		return s.forwardBackward(sess, op, w, store)
+	case wire.KindCustomForwardBackward:
+		sess.trained.gatherCustom(w.data, w.gradients)
+		return encoded(&resultSpec{}, struct{}{})
 	case wire.KindOptimStep:
 		s.step(sess, op, w)
 		return encoded(&resultSpec{}, wire.OptimStepOutput{Step: new(wire.Int64(sess.counted()))})
@@ -67,14 +70,14 @@ func (s *Server) forwardBackward(sess *session, op *operation, w *work, store bo
 	}
 	r, text, err := s.outputOf(op, out, store)
 	if err == nil && !w.forwardOnly {
-		sess.trained.gather(batch, need, result.Grads)
+		sess.trained.gather(batch, need, narrow(result.Grads))
 	}
 	return r, text, err
 }
 
 // gather adds a gradient, and counts the positions that it is of.
-func (t *trained) gather(b engine.Batch, need [][]bool, grads [][]float64) {
-	t.model.Backward(b, narrow(grads))
+func (t *trained) gather(b engine.Batch, need [][]bool, grads [][]float32) {
+	t.model.Backward(b, grads)
 	for _, row := range need {
 		for _, n := range row {
 			if n {
@@ -82,6 +85,19 @@ func (t *trained) gather(b engine.Batch, need [][]bool, grads [][]float64) {
 			}
 		}
 	}
+}
+
+// gatherCustom adds a gradient of the client's own, which is of the positions where it is not 0.
+func (t *trained) gatherCustom(data []loss.Datum, grads [][]float32) {
+	batch, _ := batchOf(data)
+	need := make([][]bool, len(grads))
+	for i, row := range grads {
+		need[i] = make([]bool, len(row))
+		for at, g := range row {
+			need[i][at] = g != 0
+		}
+	}
+	t.gather(batch, need, grads)
 }
 
 // step applies the gathered gradient.
@@ -210,7 +226,7 @@ func (s *Server) again(sess *session, op *operation) error {
 		}
 		return err
 	}
-	if op.result.Code != "" || op.spec.Name != wire.KindForwardBackward && op.spec.Name != wire.KindOptimStep {
+	if op.result.Code != "" || !op.spec.Name.Trains() {
 		return nil
 	}
 	w, err := s.workOf(sess, op)
