@@ -183,8 +183,8 @@ func (f flushing) Write(p []byte) (int, error) {
 // errCut ends a body that is not whole; like what a client sees of a connection that ends.
 var errCut = fmt.Errorf("the sandbox was asked to end the connection: %w", io.ErrUnexpectedEOF)
 
-// trickle is a reply's body as a client sees it, in its own time.
-type trickle struct {
+// replyBody is a reply's body as a client sees it, in its own time.
+type replyBody struct {
 	ctx  context.Context
 	left []byte
 	cut  bool
@@ -195,8 +195,8 @@ type trickle struct {
 // slowParts is in how many parts a slow body comes.
 const slowParts = 10
 
-func (a reply) reader(ctx context.Context) *trickle {
-	b := &trickle{ctx: ctx, left: a.body, cut: a.cut}
+func (a reply) reader(ctx context.Context) *replyBody {
+	b := &replyBody{ctx: ctx, left: a.body, cut: a.cut}
 	if a.cut {
 		b.left = a.body[:a.keep]
 	}
@@ -206,7 +206,7 @@ func (a reply) reader(ctx context.Context) *trickle {
 	return b
 }
 
-func (b *trickle) Read(p []byte) (int, error) {
+func (b *replyBody) Read(p []byte) (int, error) {
 	if len(b.left) == 0 {
 		if b.cut {
 			return 0, errCut
@@ -227,4 +227,4 @@ func (b *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (b *trickle) Close() error { return nil }
+func (b *replyBody) Close() error { return nil }
