@@ -10,5 +10,8 @@
 // the log: no draw depends on a key, an id or the time, so weights after a replay are bit-equal, and each replayed
 // operation is compared with the output that it had. Time is virtual: it stands still while the server is down.
 //
+// It misbehaves on request: package fault decides, the door (door.go) does what befalls a request on its way, and what
+// befalls a resource, a session or an operation is decided before it is logged (afflict.go), so that a replay repeats it.
+//
 // What is not built yet is refused by name, never approximated.
 package sandbox
