@@ -57,7 +57,7 @@ func (r *run) info() RunInfo {
 // acquire gets all that training needs: what the service allows, the resource, the data in order, the session.
 func (r *run) acquire(ctx, stop context.Context) error {
 	if u := r.past.unclear; u != nil {
-		return fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)
+		return &hopeless{fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)}
 	}
 	if err := r.past.hopeless(); err != nil {
 		return err

@@ -238,7 +238,7 @@ func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done
 	}
 	r.noteEval(rec)
 	r.tell(Event{Kind: EvalEvent, Done: done, Metrics: rec.Metrics})
-	r.early.judge(done, rec.Metrics)
+	r.early.judge(rec.Metrics)
 	if r.early.stopped() {
 		rule := r.in.Recipe.Eval.EarlyStop
 		r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("early stop: no better %s in eval.early_stop.patience, %d", rule.Metric, rule.Patience)})

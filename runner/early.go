@@ -25,7 +25,7 @@ type earlyStop struct {
 func newEarlyStop(rule *recipe.EarlyStop, evals []measured) *earlyStop {
 	e := &earlyStop{rule: rule, halted: make(chan struct{})}
 	for _, m := range evals {
-		e.judge(m.Done, m.Metrics)
+		e.judge(m.Metrics)
 	}
 	return e
 }
@@ -53,7 +53,7 @@ func (e *earlyStop) stopped() bool {
 }
 
 // judge takes an evaluation into account. One without the metric counts as no improvement.
-func (e *earlyStop) judge(_ int, metrics map[string]float64) {
+func (e *earlyStop) judge(metrics map[string]float64) {
 	if e.rule == nil {
 		return
 	}

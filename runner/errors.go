@@ -11,6 +11,8 @@ var (
 	ErrInterrupted = errors.New("interrupted")
 	ErrBudget      = errors.New("limit reached")
 	ErrDrift       = errors.New("inputs differ from the lock")
+	// ErrHopeless: a resume would meet the same; what is left is to start anew.
+	ErrHopeless = errors.New("no resume gets past this")
 	// ErrGone: the service no longer knows the operation (404).
 	ErrGone = errors.New("the service no longer knows the operation")
 )
@@ -48,6 +50,12 @@ type Unclear struct {
 func (u *Unclear) Error() string { return fmt.Sprintf("%s: no clear answer: %v", u.Request, u.Err) }
 func (u *Unclear) Unwrap() error { return u.Err }
 
+// hopeless makes errors.Is(err, ErrHopeless) true.
+type hopeless struct{ error }
+
+func (h *hopeless) Unwrap() error        { return h.error }
+func (h *hopeless) Is(target error) bool { return target == ErrHopeless }
+
 // TimedOut is an operation that was still running when limits.operation_timeout was over; it goes on at the service.
 type TimedOut struct {
 	Op    OpName
@@ -75,3 +83,10 @@ type Failed struct {
 func (f *Failed) Error() string {
 	return fmt.Sprintf("%s %s: %s: %s", f.Op, f.ID, f.Code, f.Message)
 }
+
+// Is makes errors.Is(err, ErrHopeless) true for an operation that trains and whose rows fail again.
+func (f *Failed) Is(target error) bool {
+	return target == ErrHopeless && (f.Op == OpForwardBackward || f.Op == OpOptimStep) && meetsAgain(f.Code)
+}
+
+func meetsAgain(code string) bool { return code == codeNonFinite || code == codeInvalid }

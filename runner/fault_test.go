@@ -366,6 +366,9 @@ func TestFaults(t *testing.T) {
 					if (err == nil) != f.goesOn || err != nil && !strings.Contains(err.Error(), f.says) {
 						t.Fatalf("the life ends with %v", err)
 					}
+					if f.refused != "" && !errors.Is(err, runner.ErrHopeless) {
+						t.Errorf("the first life does not say that a resume is refused: %v", err)
+					}
 					t.Logf("the first life: %v", err)
 					judge(t, b.dir, b.store, !f.billing).hold(t, "the first life")
 					if left := b.ready(); len(left) > 0 && len(s.Unreleased) == 0 {
@@ -375,7 +378,7 @@ func TestFaults(t *testing.T) {
 					}
 					_, err = b.through(b.server)
 					if f.refused != "" {
-						if err == nil || !strings.Contains(err.Error(), f.refused) {
+						if !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), f.refused) {
 							t.Errorf("the next life ends with %v, want %q", err, f.refused)
 						}
 						judge(t, b.dir, b.store, true).hold(t, "the next life")

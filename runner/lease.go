@@ -167,7 +167,7 @@ func (l *lease) create(ctx context.Context) (Resource, error) {
 func (r *run) notCreated(what string, attempt int, err error) error {
 	var unclear *Unclear
 	if errors.As(err, &unclear) {
-		return fmt.Errorf("create the %s: %w; it may exist: look with `trainer resources list`, and stop it there", what, err)
+		return &hopeless{fmt.Errorf("create the %s: %w; it may exist: look with `trainer resources list`, and stop it there", what, err)}
 	}
 	if jerr := r.journal.Append(recNotCreated, notCreatedRecord{what, attempt, "refused"}); jerr != nil {
 		return errors.Join(err, jerr)

@@ -115,7 +115,7 @@ func (r *run) noteEval(m measured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.past.evals[m.Done] = m
-	if v, ok := m.Metrics["eval/loss"]; ok {
+	if v, ok := m.Metrics[evalLoss]; ok {
 		r.summary.LastEval = v
 	}
 }

@@ -182,7 +182,7 @@ func (p *past) canBegin() error {
 	if _, ok := p.newest(); ok || p.updates() == 0 {
 		return nil
 	}
-	return fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", p.done())
+	return &hopeless{fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", p.done())}
 }
 
 // hopeless says why the same would fail again: an operation that trains failed for what is in it.
@@ -193,8 +193,8 @@ func (p *past) hopeless() error {
 	}
 	for _, in := range g.intents {
 		code := g.results[in.Key].Code
-		if code == codeNonFinite || code == codeInvalid {
-			return fmt.Errorf("%s of step %d failed with %s: the same rows fail again, and skipping a step is not built yet; mend them and start anew with `trainer run`", in.Kind, in.Step+1, code)
+		if (slot{kind: in.Kind}).mutating() && meetsAgain(code) {
+			return &hopeless{fmt.Errorf("%s of step %d failed with %s: the same rows fail again, and skipping a step is not built yet; mend them and start anew with `trainer run`", in.Kind, in.Step+1, code)}
 		}
 	}
 	return nil
@@ -339,7 +339,7 @@ func (p *past) summary(dir string, steps int) Summary {
 		}
 	}
 	for d := p.done(); d >= 0; d-- {
-		if v, ok := p.evals[d].Metrics["eval/loss"]; ok {
+		if v, ok := p.evals[d].Metrics[evalLoss]; ok {
 			s.LastEval = v
 			break
 		}

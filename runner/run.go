@@ -67,8 +67,8 @@ type run struct {
 
 // Run trains to the plan's end, or continues the run whose journal is in w.Dir. stop asks for an orderly end: what is
 // submitted lands, a checkpoint is made, everything is released. ctx, which stop must derive from, cuts everything but
-// the release. The error is nil when the run is complete; errors.Is tells ErrInterrupted, ErrBudget and ErrDrift. The
-// summary is valid also beside an error.
+// the release. The error is nil when the run is complete; errors.Is tells ErrInterrupted, ErrBudget, ErrDrift and
+// ErrHopeless. The summary is valid also beside an error.
 func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, err error) {
 	j, records, err := journal.Open(w.Dir)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -27,6 +28,10 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 		fmt.Fprintf(a.out, "still there: %s\n", left)
 	}
 	if err != nil && s.Outcome != "complete" {
+		if errors.Is(err, runner.ErrHopeless) {
+			fmt.Fprintln(a.out, "next: start anew with `trainer run`; a resume would meet the same")
+			return
+		}
 		if s.Done > 0 && resumable(s) == 0 && len(s.Unreleased) == 0 {
 			fmt.Fprintln(a.out, "next: nothing was saved, so start anew with `trainer run`; a smaller checkpoint.every saves sooner")
 			return

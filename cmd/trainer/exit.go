@@ -32,6 +32,8 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &list), errors.As(err, &wrong), errors.As(err, &help):
 		return exitUsage
+	case errors.Is(err, runner.ErrHopeless): // 3, 4 and 5 say that there is a way on
+		return exitFailure
 	case errors.Is(err, runner.ErrInterrupted):
 		return exitInterrupted
 	case errors.Is(err, runner.ErrBudget):

@@ -58,7 +58,6 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 		Suggest:                   true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go alone prints and decides
 		OnUsageError:              usageError,
-		CommandNotFound:           nil,
 		Commands:                  a.commands(),
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
@@ -91,7 +90,7 @@ func strict(c *cli.Command) {
 	}
 }
 
-// fail prints an error, with advice beside it, and returns the exit code.
+// fail prints an error and returns the exit code.
 func (a *app) fail(err error) int {
 	if err != nil {
 		fmt.Fprintln(a.err, message(err))

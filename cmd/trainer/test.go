@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -126,7 +125,7 @@ func until(r *recipe.Recipe, p *runner.Plan) int {
 func (a *app) quietLife(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string) (runner.Summary, error) {
 	quiet := *a
 	quiet.out, quiet.err, quiet.tty, quiet.outTTY = nil, nil, false, false
-	store := filepath.Join(dir, "sandbox")
+	store := sandboxDir(dir)
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return runner.Summary{}, err
 	}
