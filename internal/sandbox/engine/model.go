@@ -46,25 +46,35 @@ type block struct {
 // NewModel returns a model that trains the adapter l beside b, or with a nil l a copy of all weights of b. It does not keep
 // l. l.Rank is at least 1 and l.Alpha finite: the caller's duty.
 func NewModel(b *Base, l *LoRA) *Model {
-	m := &Model{base: b, keep: keepFloats}
-	if l == nil {
-		m.net, _ = newNetwork(b.config, slices.Clone(b.net.slab))
-		m.params, m.spans = m.net.slab, m.net.spans
-	} else {
+	params := slices.Clone(b.net.slab)
+	if l != nil {
 		kept := *l
-		m.lora, m.net = &kept, b.net
+		l = &kept
 		_, size := newAdapter(b.config, b.net, kept, nil)
-		var cut *carver
-		m.adapter, cut = newAdapter(b.config, b.net, kept, make([]float32, size.size))
+		params = make([]float32, size.size)
+		_, cut := newAdapter(b.config, b.net, kept, params)
 		cut.fill(kept.Seed)
-		m.params, m.spans = m.adapter.slab, m.adapter.spans
 	}
+	m := newView(b, l, params)
 	m.grad, m.m, m.v = make([]float32, len(m.params)), make([]float32, len(m.params)), make([]float32, len(m.params))
-	m.refresh()
-	m.assemble()
 	for i := range m.shards {
 		m.shards[i] = &shard{m: m}
 	}
+	return m
+}
+
+// newView is a model over params that can only run forward: it has no gradient and no optimizer. It keeps l and params.
+func newView(b *Base, l *LoRA, params []float32) *Model {
+	m := &Model{base: b, lora: l, net: b.net, params: params, keep: keepFloats}
+	if l == nil {
+		m.net, _ = newNetwork(b.config, params)
+		m.spans = m.net.spans
+	} else {
+		m.adapter, _ = newAdapter(b.config, b.net, *l, params)
+		m.spans = m.adapter.spans
+	}
+	m.refresh()
+	m.assemble()
 	return m
 }
 
@@ -188,24 +198,3 @@ func (m *Model) gradNorm() float64 {
 	}
 	return math.Sqrt(sum)
 }
-
-// Weights is an immutable copy of what a model trains, safe for concurrent use.
-type Weights struct {
-	base   *Base
-	lora   *LoRA
-	params []float32
-	spans  []span
-	steps  int64
-	hash   [32]byte
-}
-
-// Publish returns a copy of the trained weights, which later steps do not change.
-func (m *Model) Publish() *Weights {
-	return &Weights{base: m.base, lora: m.lora, params: slices.Clone(m.params), spans: m.spans, steps: m.steps, hash: m.Hash()}
-}
-
-// Hash is the SHA-256 of the weights, equal to the model's when they were published.
-func (w *Weights) Hash() [32]byte { return w.hash }
-
-// Steps is how many optimiser steps the weights contain.
-func (w *Weights) Steps() int64 { return w.steps }
