@@ -20,7 +20,7 @@ func (c *chooser) next(d *decoder, hidden []float32) []Candidate {
 	for from := 0; from < len(d.rows); from += headRows {
 		rows := d.rows[from:min(from+headRows, len(d.rows))]
 		x, chosen := hidden[from*dim:(from+len(rows))*dim], c.chosen[from:]
-		head.forward(logits, x, len(rows), &d.mem)
+		head.forward(logits, x, len(rows), dropping{}, &d.mem)
 		if d.m.base.config.twoLevel() && s.plain() {
 			d.pickPairs(rows, x, logits, chosen)
 		} else {
@@ -56,7 +56,7 @@ func (d *decoder) pickPairs(rows []*row, hidden, logits []float32, chosen []Cand
 	}
 	head := &d.m.heads[1]
 	lows := d.mem.take(len(rows) * head.out)
-	head.forward(lows, x, len(rows), &d.mem)
+	head.forward(lows, x, len(rows), dropping{}, &d.mem)
 	for i, row := range rows {
 		high := int(chosen[i].ID)
 		low := pickFrom(lows[i*head.out:i*head.out+c.lowIn(high)], row.draws.uniform(uint64(2*d.made+1)), &d.mem)

@@ -1,5 +1,5 @@
 // Package engine is the small real model behind the sandbox: a decoder-only transformer (RMSNorm, rotary positions, causal
-// attention, SwiGLU, tied embeddings) with a forward and a backward pass written by hand, full or LoRA training, and Adam.
+// attention, SwiGLU, tied embeddings) with a forward and a backward pass written by hand, full or LoRA training, Adam and Muon.
 //
 // Training has one way in and one way out: Logprobs gives the log-probability of every target, Backward takes the derivative
 // of any loss by those numbers. Every loss is arithmetic between the two calls. Publish makes an immutable copy, whose Sample

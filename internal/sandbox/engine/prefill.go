@@ -96,7 +96,7 @@ func (g *group) alternatives(s sequence, most int) [][]Candidate {
 		mark := g.mem.mark()
 		hidden := g.normed[(s.at+t-1)*c.Dim : (s.at+t)*c.Dim]
 		logits := g.mem.take(g.m.heads[0].out)
-		g.m.heads[0].forward(logits, hidden, 1, &g.mem)
+		g.m.heads[0].forward(logits, hidden, 1, dropping{}, &g.mem)
 		r.begin(g.m, hidden, logits, most, &g.mem)
 		for len(out[t]) < most {
 			next, ok := r.next()

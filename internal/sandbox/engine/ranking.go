@@ -146,6 +146,6 @@ func (m *Model) lowLogits(hidden []float32, n int, high func(i int) int, mem *ar
 		copy(row, hidden)
 		kernel.Add(row, m.given.w[high(i)*d:(high(i)+1)*d])
 	}
-	m.heads[1].forward(logits, x, n, mem)
+	m.heads[1].forward(logits, x, n, dropping{}, mem)
 	return logits
 }
