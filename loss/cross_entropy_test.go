@@ -100,7 +100,7 @@ func TestCrossEntropyErrors(t *testing.T) {
 		"an infinite weight":                   {[][]float64{{-1}}, []Datum{{Weights: []float64{math.Inf(1)}}}, ErrInvalid, "weight +Inf"},
 		"a log-probability that is no number":  {[][]float64{{-1}, {-1, math.NaN()}}, []Datum{{Weights: one}, {Weights: []float64{1, 1}}}, ErrNonFinite, "sequence 1, position 1: log-probability NaN"},
 		"an impossible token":                  {[][]float64{{math.Inf(-1)}}, []Datum{{Weights: one}}, ErrNonFinite, "-Inf"},
-		"a weight beyond float32":              {[][]float64{{0}}, []Datum{{Weights: []float64{3.5e38}}}, ErrNonFinite, "weight 3.5e+38"},
+		"a weight beyond float32":              {[][]float64{{0}}, []Datum{{Weights: []float64{3.5e38}}}, ErrNonFinite, "the gradient is -3.5e+38"},
 		"a value beyond float32 by its weight": {[][]float64{{-10}}, []Datum{{Weights: []float64{3e38}}}, ErrNonFinite, "the loss of the step is 3e+39"},
 	} {
 		_, err := (&CrossEntropy{}).Eval(c.now, c.step)

@@ -13,10 +13,24 @@ var (
 	ErrNonFinite = errors.New("non-finite loss")
 )
 
-// Datum is one sequence as a loss sees it. Every slice is [T]; entry t speaks of predicting Targets[t] from Input[..t].
+// Datum is one sequence as a loss sees it. Every slice is [T]; entry t speaks of predicting Targets[t] from Input[..t]. All
+// log-probabilities are natural. A slice that the loss has no use for may be nil.
 type Datum struct {
 	Input, Targets []int32
-	Weights        []float64 // >= 0, finite, never nil; 0 leaves t out
+	// Weights are >= 0, finite and never nil; 0 leaves t out, whatever lies under it. cross_entropy and the preference losses
+	// multiply by them; the policy losses and reverse_kl ask only whether they are 0.
+	Weights         []float64
+	Advantages      []float64 // how much better than expected the token was; a constant
+	OldLogprobs     []float64 // under the weights that sampled the sequence
+	RefLogprobs     []float64 // under the frozen reference
+	TeacherLogprobs []float64 // under the teacher
+	// Group is the pair or the prompt that the sequence belongs to.
+	Group int
+	// Desirable is kto's label.
+	Desirable bool
+	// Mismatched marks a sequence of kto that pairs a prompt with another prompt's completion: it is scored for the KL term
+	// alone, and gets no gradient.
+	Mismatched bool
 }
 
 // Result is of a whole optimiser step: Value is what is minimised, Grads is [B][T], the derivative of Value by each
@@ -55,5 +69,19 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{"cross_entropy", Supervised, func() Loss { return &CrossEntropy{} }},
+		{"grpo", Reinforcement, func() Loss { return newGRPO() }},
+		{"ppo", Reinforcement, func() Loss { return newPPO() }},
+		{"cispo", Reinforcement, func() Loss { return newCISPO() }},
+		{"dro", Reinforcement, func() Loss { return &DRO{} }},
+		{"dppo", Reinforcement, func() Loss { return newDPPO() }},
+		{"importance_sampling", Reinforcement, func() Loss { return &ImportanceSampling{} }},
+		{"dpo", Preference, func() Loss { return newDPO() }},
+		{"ipo", Preference, func() Loss { return newIPO() }},
+		{"hinge", Preference, func() Loss { return newHinge() }},
+		{"simpo", Preference, func() Loss { return newSimPO() }},
+		{"orpo", Preference, func() Loss { return newORPO() }},
+		{"kto", Preference, func() Loss { return newKTO() }},
+		{"slic", Preference, func() Loss { return newSLiC() }},
+		{"reverse_kl", Distillation, func() Loss { return newReverseKL() }},
 	}
 }

@@ -19,6 +19,7 @@ type decoder struct {
 	r        *Recipe
 	loop     loss.Loop // "" while the loss is unknown: then every loop's keys are taken
 	full     bool      // full weights
+	orphan   bool      // a parent could not be read, and what is missing may stand there
 	check    *validator.Validate
 	bad      map[string]bool // keys with a problem
 	touched  map[string]bool // bad keys and all keys above them
@@ -78,13 +79,21 @@ func (d *decoder) fill(n *node, at diag.Pos, key string, k *Key, keys []*Key, v 
 			d.value(child, full, c, field)
 		case preset != "":
 			if c.Required && field.IsZero() && preset == defaults.label {
-				d.add(at, full, "missing; type %s has no default for it", typ)
+				d.add(at, full, "missing; %s has no default for it", owner(typ, d.r.Loss.Type))
 			}
 			d.trace.origins[full] = origin{label: preset}
 		default:
 			d.absent(at, full, c, field)
 		}
 	}
+}
+
+// owner is what a missing key is of: a type of its mapping, or the loss.
+func owner(typ, loss string) string {
+	if typ == "" {
+		return loss
+	}
+	return "type " + typ
 }
 
 // maxAdvice problems are looked into; a file with more is no recipe with slips of the pen.
@@ -164,6 +173,10 @@ func (d *decoder) missing(at diag.Pos, key string, k *Key) {
 				d.missing(at, join(key, c.Name), c)
 			}
 		}
+		return
+	}
+	if d.orphan {
+		d.mark(key)
 		return
 	}
 	d.add(at, key, "missing%s", hints[k.Path])

@@ -23,30 +23,6 @@ var adapterRates = map[loss.Loop]string{
 // evalSampling is where evaluation samples otherwise than rollout.
 var evalSampling = map[string]string{"temperature": "0.0"}
 
-// lossNames is every loss that a recipe can name, built or not, in the order of the reference. Reduction is its default;
-// where it is empty the key is refused for the reason that noReduction gives.
-var lossNames = []struct {
-	name      string
-	loop      loss.Loop
-	reduction string
-}{
-	{"cross_entropy", loss.Supervised, "sum"},
-	{"grpo", loss.Reinforcement, ""},
-	{"ppo", loss.Reinforcement, "sum"},
-	{"cispo", loss.Reinforcement, "sum"},
-	{"dro", loss.Reinforcement, "sum"},
-	{"dppo", loss.Reinforcement, "sum"},
-	{"importance_sampling", loss.Reinforcement, "sum"},
-	{"dpo", loss.Preference, ""},
-	{"ipo", loss.Preference, ""},
-	{"hinge", loss.Preference, ""},
-	{"simpo", loss.Preference, ""},
-	{"orpo", loss.Preference, ""},
-	{"kto", loss.Preference, ""},
-	{"slic", loss.Preference, ""},
-	{"reverse_kl", loss.Distillation, "token_mean"},
-}
-
 // rewardNames is every grader that a recipe can name.
 var rewardNames = []string{
 	"exact", "contains", "numeric", "regex", "json_schema", "math_equal", "multiple_choice", "length", "repetition",
@@ -55,9 +31,9 @@ var rewardNames = []string{
 
 // LossNames lists every loss that a recipe can name, in the order of the reference.
 func LossNames() []string {
-	names := make([]string, len(lossNames))
-	for i, l := range lossNames {
-		names[i] = l.name
+	var names []string
+	for _, k := range loss.Kinds() {
+		names = append(names, k.Name)
 	}
 	return names
 }
@@ -67,24 +43,22 @@ func RewardNames() []string { return append([]string(nil), rewardNames...) }
 
 // LoopOf is the loop of a loss by name, and "" for an unknown name.
 func LoopOf(name string) loss.Loop {
-	for _, l := range lossNames {
-		if l.name == name {
-			return l.loop
-		}
-	}
-	return ""
+	k, _ := lossKind(name)
+	return k.Loop
 }
 
+// reductionOf is the default of loss.reduction; where it is empty the key is refused for the reason that noReduction gives.
 func reductionOf(name string) string {
-	for _, l := range lossNames {
-		if l.name == name {
-			return l.reduction
-		}
+	switch {
+	case LoopOf(name) == loss.Preference || name == "grpo":
+		return ""
+	case LoopOf(name) == loss.Distillation:
+		return loss.TokenMean
 	}
-	return "sum"
+	return loss.Sum
 }
 
-func builtLoss(name string) (loss.Kind, bool) {
+func lossKind(name string) (loss.Kind, bool) {
 	for _, k := range loss.Kinds() {
 		if k.Name == name {
 			return k, true

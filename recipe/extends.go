@@ -21,6 +21,7 @@ type loader struct {
 	problems diag.List
 	sources  []*source // in the order in which they were read: the recipe first
 	layers   int
+	orphan   bool // a parent could not be read
 }
 
 // load returns the mapping of a file with its parents below it, or nil.
@@ -67,16 +68,20 @@ func (l *loader) parents(n *node, src *source, chain []string) []*node {
 			path = filepath.Join(src.dir, path)
 		}
 		if msg := l.refuses(name, path, chain); msg != "" {
+			l.orphan = true
 			l.problems.Add(item.pos, key, "%s", msg)
 			continue
 		}
 		data, bad := l.read(path)
 		if bad != nil {
+			l.orphan = true
 			l.problems.Add(item.pos, key, "%s: %s", name, bad.Msg)
 			continue
 		}
 		if parent := l.load(path, data, chain); parent != nil {
 			out = append(out, parent)
+		} else {
+			l.orphan = true
 		}
 	}
 	return out

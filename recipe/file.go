@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,7 +26,7 @@ func readFile(path string) ([]byte, *diag.Problem) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return no("no such file")
+		return no("no such file%s", meant(path))
 	case err != nil:
 		return no("reading the recipe: %v", cause(err))
 	case info.IsDir():
@@ -48,6 +49,20 @@ func readFile(path string) ([]byte, *diag.Problem) {
 		return no("has more than %d bytes: is it a data file?", maxFile)
 	}
 	return data, nil
+}
+
+// meant is the file that a path most likely means, as "; did you mean …?", or "". Only the folder that the path names
+// is looked at.
+func meant(path string) string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return diag.DidYouMean(filepath.Base(path), names)
 }
 
 // cause is an error without the path that the place already gives.

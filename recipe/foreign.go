@@ -43,6 +43,13 @@ var foreign = map[string]struct {
 	"clip_ratio_high":             {"loss.params.clip_high_threshold, the bound of the ratio itself", highBound},
 	"epsilon_high":                {"loss.params.clip_high_threshold, the bound of the ratio itself", highBound},
 	"clip_high":                   {"loss.params.clip_high_threshold, the bound of the ratio itself", highBound},
+	"importance_sampling_level":   {"loss.params.ratio_type", nil},
+	"loss_agg_mode":               {"loss.params.agg_type", nil},
+	"scale_rewards":               {"advantage.scale", nil},
+	"pref_beta":                   {"loss.params.beta", nil},
+	"dpo_beta":                    {"loss.params.beta", nil},
+	"orpo_alpha":                  {"loss.params.beta", nil},
+	"simpo_gamma":                 {"loss.params.gamma", nil},
 	"kl_penalty":                  {"advantage.kl_coef, or loss.params.beta of grpo", nil},
 	"kl_beta":                     {"loss.params.beta", nil},
 	"num_generations":             {"rollout.group_size", nil},
@@ -131,6 +138,17 @@ var foreign = map[string]struct {
 	"assistant_only_loss":         {"chat.train_on (all_assistant_messages for true)", nil},
 }
 
+// foreignParam is the parameter of a loss that a foreign name stands for, or "".
+func foreignParam(name string) string {
+	is, ok := strings.CutPrefix(foreign[strings.ReplaceAll(name, "-", "_")].is, "loss.params.")
+	if !ok {
+		return ""
+	}
+	param, _, _ := strings.Cut(is, ",")
+	param, _, _ = strings.Cut(param, " ")
+	return param
+}
+
 func bothBounds(v float64) string {
 	return fmt.Sprintf("%s and %s for %s", short(1-v), short(1+v), short(v))
 }
@@ -156,10 +174,8 @@ func unknown(k *Key, keys []*Key, name string, value *node) string {
 		return "unknown key"
 	}
 	names := keyNames(keys)
-	for _, v := range k.Variants {
-		if c := find(v.Keys, name); c != nil {
-			return fmt.Sprintf("is a key of type %s", v.Name)
-		}
+	if owners := k.owners(name); owners != nil {
+		return fmt.Sprintf("is a key of type %s", strings.Join(owners, ", "))
 	}
 	if near := diag.DidYouMean(name, names); near != "" {
 		return "unknown key" + near

@@ -15,7 +15,7 @@ func TestHashDoesNotSeeHowARecipeIsWritten(t *testing.T) {
 		"child.yaml":   "extends: [parent.yaml]\noptimizer: {beta1: 0.8}\n" + minimal,
 		"sub/path.yaml": strings.Replace(minimal, "a.jsonl", "elsewhere.jsonl", 1) +
 			"optimizer: {learning_rate: 1e-3, beta1: 0.8}\nname: x\ndescription: y\nlogging: {tensorboard: true}\nlimits: {max_steps: 3}\nkeep_resources: always\n" +
-			"inactive_timeout: 1h\ntrain: {lookahead: 0}\ntest: {steps: 1}\ncheckpoint: {every: 1}\neval: {every: 3, at_start: true}\ntokenizer: ./tok\nchat: {template: t.jinja}\n",
+			"inactive_timeout: 1h\ntrain: {lookahead: 0}\ntest: {steps: 1}\ncheckpoint: {every: 1}\neval: {every: 3, at_end: false}\ntokenizer: ./tok\nchat: {template: t.jinja}\n",
 	})
 	first, err := Load("recipe.yaml")
 	if err != nil {

@@ -209,6 +209,17 @@ func (k *Key) variant(name string) []*Key {
 	return nil
 }
 
+// owners are the names of the variants that have a key.
+func (k *Key) owners(name string) []string {
+	var out []string
+	for _, v := range k.Variants {
+		if find(v.Keys, name) != nil {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
 // knows says whether a mapping at k has the key under the given type.
 func (k *Key) knows(typ, name string) bool {
 	if c := k.child(name); c != nil {

@@ -73,7 +73,7 @@ func oneLine(s string) string {
 // decode makes the recipe of the merged nodes; its problems are added to the loader's.
 func decode(n *node, path string, l *loader) *Recipe {
 	r := &Recipe{}
-	d := &decoder{r: r, check: validator.New(), bad: map[string]bool{}, touched: map[string]bool{}, trace: newTrace(path, l.sources)}
+	d := &decoder{r: r, orphan: l.orphan, check: validator.New(), bad: map[string]bool{}, touched: map[string]bool{}, trace: newTrace(path, l.sources)}
 	for _, p := range l.problems {
 		if p.Key != "" {
 			d.mark(p.Key)
@@ -92,9 +92,13 @@ func decode(n *node, path string, l *loader) *Recipe {
 	return r
 }
 
-// needsReference: a KL term in the loss or in the reward.
+// needsReference: a KL term in the loss, which is grpo's alone, or in the reward.
 func needsReference(n *node) bool {
-	for _, at := range []*node{n.get("loss").get("params").get("beta"), n.get("advantage").get("kl_coef")} {
+	terms := []*node{n.get("advantage").get("kl_coef")}
+	if lossType(n) == "grpo" {
+		terms = append(terms, n.get("loss").get("params").get("beta"))
+	}
+	for _, at := range terms {
 		if at.word() == "" {
 			continue
 		}

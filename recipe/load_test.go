@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,13 +47,6 @@ func must(t *testing.T, text string, set ...string) *Recipe {
 		t.Fatalf("loading\n%s%v\n%v", text, set, err)
 	}
 	return r
-}
-
-// anyway decodes a recipe whose loss or rewards may not be built, and returns the other problems.
-func anyway(text string) (*Recipe, diag.List) {
-	l := &loader{read: func(string) ([]byte, *diag.Problem) { return []byte(text), nil }}
-	r := decode(l.load("recipe.yaml", []byte(text), nil), "recipe.yaml", l)
-	return r, slices.DeleteFunc(l.problems, func(p diag.Problem) bool { return strings.Contains(p.Msg, "is not built yet") })
 }
 
 func TestValuesReachTheirFields(t *testing.T) {
@@ -129,11 +121,7 @@ func TestDefaultsOfEachLoop(t *testing.T) {
 		"seed":                                  {"supervised": "42", "preference": "42", "reinforcement": "42", "distillation": "42"},
 	}
 	for loop, text := range loops {
-		r, problems := anyway(text)
-		if len(problems) > 0 {
-			t.Errorf("%s: %v", loop, problems)
-		}
-		got := values(r)
+		got := values(must(t, text))
 		for key, byLoop := range want {
 			if got[key] != byLoop[loop] {
 				t.Errorf("%s: %s is %q, want %q", loop, key, got[key], byLoop[loop])

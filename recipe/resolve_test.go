@@ -109,13 +109,10 @@ func TestEveryKeyIsResolved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, problems := anyway(string(data))
-		if len(problems) > 0 {
-			t.Errorf("%s: %v", loop, problems)
-		}
-		again, problems := anyway(string(r.Resolved()))
-		if len(problems) > 0 || len(Diff(r, again)) > 0 {
-			t.Errorf("%s resolves to\n%s\nwith %v, differing in %v", loop, r.Resolved(), problems, Diff(r, again))
+		r := must(t, string(data))
+		again := must(t, string(r.Resolved()))
+		if len(Diff(r, again)) > 0 {
+			t.Errorf("%s resolves to\n%s\ndiffering in %v", loop, r.Resolved(), Diff(r, again))
 		}
 		for _, l := range r.lines() {
 			if printed[l.k.Path] = true; r.Given(l.key) {

@@ -122,6 +122,15 @@ func (d *decoder) cadence() {
 	if e.EarlyStop != nil && e.Every == nil && d.sound("eval.every") {
 		d.refuse("eval.early_stop", "never acts: eval.every is null")
 	}
+	if !held && d.sound("dataset") {
+		const way = "has no effect: nothing is held out; give dataset.validation or dataset.validation_split"
+		if e.AtStart {
+			d.refuse("eval.at_start", way)
+		}
+		if e.Limit != nil {
+			d.refuse("eval.limit", way)
+		}
+	}
 	needs := map[string]string{}
 	if e.EarlyStop != nil {
 		needs["eval.early_stop"] = e.EarlyStop.Metric

@@ -97,11 +97,7 @@ func (d *decoder) rewards() {
 		if w.Clip != nil && w.Clip[0] >= w.Clip[1] {
 			d.refuse(key+".clip", "must be [lo, hi] with lo below hi")
 		}
-		switch {
-		case w.Type == "":
-		case slices.Contains(rewardNames, w.Type):
-			d.refuse(key+".type", "%q is not built yet; no reward is", w.Type)
-		default:
+		if w.Type != "" && !slices.Contains(rewardNames, w.Type) {
 			msg := diag.DidYouMean(w.Type, rewardNames)
 			if msg == "" {
 				msg = "; rewards are " + strings.Join(rewardNames, ", ")

@@ -29,6 +29,9 @@ func (l *loader) apply(n *node, set []string) *node {
 		case !ok:
 			l.problems.Add(diag.Pos{File: "--set"}, "", "%q has no value; write --set %s=VALUE", mask(key), mask(key))
 			continue
+		case key == "":
+			l.problems.Add(diag.Pos{File: "--set"}, "", "%q has no key; write --set KEY=VALUE", mask(arg))
+			continue
 		case secretName(key):
 			l.problems.Add(s.pos(), key, "a command line is seen by others; secrets come from the environment")
 			continue

@@ -23,17 +23,10 @@ func (d *decoder) loss(n *node, at diag.Pos, key string, k *Key, v reflect.Value
 	if l.Params == nil {
 		d.params(nil, at, "loss.params", k.child("params"), v.Field(k.child("params").index))
 	}
-	if l.Type == "" {
-		return
-	}
-	if _, built := builtLoss(l.Type); built {
+	if l.Type == "" || LoopOf(l.Type) != "" {
 		return
 	}
 	where := d.trace.places["loss.type"]
-	if LoopOf(l.Type) != "" {
-		d.add(where, "loss.type", "%q is not built yet; built: %s", l.Type, strings.Join(builtLosses(), ", "))
-		return
-	}
 	if near := diag.DidYouMean(l.Type, LossNames()); near != "" {
 		d.add(where, "loss.type", "%q is not a loss%s", l.Type, near)
 		return
@@ -41,30 +34,49 @@ func (d *decoder) loss(n *node, at diag.Pos, key string, k *Key, v reflect.Value
 	d.add(where, "loss.type", "%q is not a loss; losses are %s", l.Type, strings.Join(LossNames(), ", "))
 }
 
-func builtLosses() []string {
-	var names []string
-	for _, k := range loss.Kinds() {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
-// params decodes the parameters of the loss; those of one that is not built have nothing to be checked against.
+// params decodes the parameters of the loss; those of a name that is none have nothing to be checked against.
 func (d *decoder) params(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
 	if n != nil && n.shape != mapping {
 		d.add(n.pos, key, "must be a mapping, not %s", n.show())
 		return
 	}
-	kind, ok := builtLoss(d.r.Loss.Type)
+	kind, ok := lossKind(d.r.Loss.Type)
 	if !ok {
 		return
 	}
 	p := kind.New()
 	keys := k.variant(kind.Name)
-	d.strict(n, key, &Key{Path: key}, keys)
+	d.strictParams(n, key, k, kind.Name)
 	d.fill(n, at, key, &Key{Path: key}, keys, reflect.ValueOf(p).Elem(), defaults.label)
 	d.consistent(p, at, key)
 	v.Set(reflect.ValueOf(p))
+}
+
+// strictParams refuses the names that the loss does not have. One of another loss names the losses that have it, and so does
+// a foreign name that stands for one.
+func (d *decoder) strictParams(n *node, key string, k *Key, name string) {
+	if n == nil {
+		return
+	}
+	keys := k.variant(name)
+	for _, p := range n.pairs {
+		if find(keys, p.name) != nil {
+			continue
+		}
+		full, has := join(key, p.name), strings.Join(keyNames(keys), ", ")
+		if has == "" {
+			has = "none"
+		}
+		switch owners := k.owners(p.name); {
+		case owners != nil:
+			d.add(p.at, full, "is a parameter of %s; %s has %s", strings.Join(owners, ", "), name, has)
+		case foreignParam(p.name) != "" && find(keys, foreignParam(p.name)) == nil:
+			d.add(p.at, full, "unknown key; it stands for %s, which is a parameter of %s; %s has %s",
+				foreignParam(p.name), strings.Join(k.owners(foreignParam(p.name)), ", "), name, has)
+		default:
+			d.add(p.at, full, "%s", unknown(&Key{Path: key}, keys, p.name, p.value))
+		}
+	}
 }
 
 // schedule decodes lr_schedule: its own keys, and beside them those of the shape that type names.
@@ -112,8 +124,12 @@ func (d *decoder) consistent(kind any, at diag.Pos, key string) {
 	}
 	err := c.Check()
 	var faults schedule.Faults
+	var one *loss.Fault
+	if errors.As(err, &one) {
+		faults = schedule.Faults{{Key: one.Key, Msg: one.Msg}}
+	}
 	switch {
-	case errors.As(err, &faults):
+	case faults != nil || errors.As(err, &faults):
 		for _, f := range faults {
 			full := join(key, f.Key)
 			if place, ok := d.trace.places[full]; ok {

@@ -38,8 +38,8 @@ func TestWhatIsTrue(t *testing.T) {
 		"true": true, "false": true, "True": false, "TRUE": false, "yes": false, "no": false, "on": false, "off": false, "y": false, "1": false,
 		"0": false, `"true"`: false, "": false, "~": false,
 	} {
-		if _, err := in(minimal + "eval: {at_start: " + text + "}\n"); (err == nil) != ok {
-			t.Errorf("at_start: %s: got %v", text, err)
+		if _, err := in(minimal + "eval: {at_end: " + text + "}\n"); (err == nil) != ok {
+			t.Errorf("at_end: %s: got %v", text, err)
 		}
 	}
 }

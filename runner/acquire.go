@@ -38,6 +38,7 @@ func (r *run) open() error {
 	return r.journal.Append(recLife, lifeRecord{
 		PID: who.PID, Host: who.Host, BootID: who.BootID, Binary: r.world.Version, Reason: reason,
 		Folder: folderMark{device, inode}, LockHash: r.plan.Lock.Hash(), Steps: len(r.plan.Rates), TornBytes: r.journal.Torn(),
+		TakeOver: r.world.TakeOver,
 	})
 }
 
@@ -46,7 +47,7 @@ func (r *run) inflight() string { return filepath.Join(r.world.Dir, "inflight") 
 
 func (r *run) info() RunInfo {
 	info := RunInfo{ID: r.past.run.RunID, Name: r.in.Recipe.RunName(), Dir: r.world.Dir, BaseModel: r.in.Recipe.BaseModel,
-		Recipe: r.in.Recipe.Path(), Plan: r.plan, Done: r.past.done(), Sandbox: r.world.Sandbox, StandIn: r.in.StandIn}
+		Recipe: r.in.Recipe.Path(), Plan: r.plan, Done: r.past.done(), Sandbox: r.world.Sandbox, StandIn: r.in.StandIn, Version: r.world.Version}
 	if r.plan.Cost != nil {
 		info.PriceUSDPerHour = r.plan.Cost.USDPerHour
 	}
@@ -58,19 +59,34 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if u := r.past.unclear; u != nil {
 		return fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)
 	}
-	if err := r.decide(ctx); err != nil {
+	if err := r.past.hopeless(); err != nil {
 		return err
 	}
-	if err := r.take(ctx, stop); err != nil {
+	if err := r.decide(ctx); err != nil {
 		return err
 	}
 	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
 	r.gradient = remote{r.in.Recipe.Loss.Params}
+	if err := r.position(); err != nil || r.fulfilled() {
+		return err
+	}
+	if err := r.take(ctx, stop); err != nil {
+		return err
+	}
 	if err := r.attend(ctx, stop); err != nil {
 		return err
 	}
 	return r.position()
+}
+
+// fulfilled says that an earlier life has done all there is to do, and did not come to saying so.
+func (r *run) fulfilled() bool {
+	done := r.past.done()
+	if done < len(r.plan.Rates) && !r.early.stopped() || done == 0 || !r.had.training[done] || r.evalsAt(done) {
+		return false
+	}
+	return r.had.inference[done] || !r.in.Recipe.Checkpoint.InferenceAtEnd
 }
 
 // position says where this life starts and ends, and brings the projections up to date.

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
+
+	"trainer/internal/diag"
 )
 
 // Ask asks the service what it would refuse of the plan and what it would charge. It is free and creates nothing. The
@@ -24,13 +27,45 @@ func (in *Inputs) Ask(ctx context.Context, p *Plan, b Backend, res Resources) er
 	if err := problems.Err(); err != nil {
 		return err
 	}
+	if err := in.askAttached(ctx, res); err != nil {
+		return err
+	}
 	usd, err := res.Price(ctx, SpecOf(in.Recipe, c.GPUType))
 	if err != nil {
 		return fmt.Errorf("ask for the price: %w", err)
 	}
 	dead := in.Recipe.InactiveTimeout + time.Minute
 	p.Cost = &Cost{USDPerHour: usd, DeadMan: dead, DeadManUSD: usd * dead.Hours()}
+	const key = "limits.max_cost_usd"
+	least := usd / 30 // the minute that bills at once, and the one that overrun keeps for the end
+	if most := in.Recipe.Limits.MaxCostUSD; most != nil && *most < least {
+		return diag.List{{Pos: in.Recipe.At(key), Key: key, Msg: fmt.Sprintf("%g is less than two minutes cost, $%.2f: nothing would train", *most, least)}}
+	}
 	return nil
+}
+
+// askAttached looks at the resource that the recipe attaches to: whether it is there and fits.
+func (in *Inputs) askAttached(ctx context.Context, res Resources) error {
+	const key = "model_resources_id"
+	id := in.Recipe.ModelResourcesID
+	if id == nil {
+		return nil
+	}
+	got, err := res.Resource(ctx, *id)
+	var refused *Refused
+	msg := ""
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+		msg = "there is no such resource; see `trainer resources list`"
+	case err != nil:
+		return fmt.Errorf("ask for resource %s: %w", *id, err)
+	default:
+		msg = unfit(in.Recipe, got)
+	}
+	if msg == "" {
+		return nil
+	}
+	return diag.List{{Pos: in.Recipe.At(key), Key: key, Msg: fmt.Sprintf("%s: %s", *id, msg)}}
 }
 
 // ReadMetrics reads metrics.jsonl of a run folder: one map a line, in step order. A torn last line is left out.

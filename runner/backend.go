@@ -45,8 +45,9 @@ type Resources interface {
 	Create(ctx context.Context, spec ResourceSpec) (Resource, error)
 	// Resource reads one.
 	Resource(ctx context.Context, id string) (Resource, error)
-	// Mine lists what this key's owner created, all pages, newest first; finished ones too when all is true.
-	Mine(ctx context.Context, all bool) ([]Resource, error)
+	// Mine lists what this key's owner created, all pages, newest first; finished ones too when all is true. at is the
+	// service's clock when it answered.
+	Mine(ctx context.Context, all bool) (mine []Resource, at time.Time, err error)
 	// Extend moves expiry to at least d from now.
 	Extend(ctx context.Context, id string, d time.Duration) error
 	// Stop releases the GPUs; with force, also with sessions active. A resource that has stopped is stopped.

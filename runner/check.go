@@ -109,20 +109,33 @@ func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
 	if lim.MaxSeqLength <= 0 {
 		return
 	}
+	if in.StandIn {
+		name = "the sandbox's stand-in for " + name
+	}
 	const shown = 5
-	found := 0
+	found, longest := 0, 0
 	for _, s := range in.sets() {
 		for i := range s.Len() {
 			n, _ := s.Count(i)
 			if n-1 <= lim.MaxSeqLength {
 				continue
 			}
+			longest = max(longest, n)
 			if found++; found <= shown {
-				l.Add(s.At(i), "", "%d tokens; %s takes at most %d: set dataset.max_length to %d and dataset.overlong to drop, keep_start or keep_end", n, name, lim.MaxSeqLength+1, lim.MaxSeqLength+1)
+				l.Add(s.At(i), "", "%d tokens; %s takes at most %d", n, name, lim.MaxSeqLength+1)
 			}
 		}
 	}
-	if found > shown {
-		l.Add(in.Recipe.At("dataset.max_length"), "dataset.max_length", "%s", fmt.Sprintf("%d rows are longer than %s takes", found, name))
+	if found > 0 {
+		l.Add(in.Recipe.At("dataset.max_length"), "dataset.max_length", "%s", tooLong(found, longest, lim.MaxSeqLength+1, name))
 	}
+}
+
+// tooLong sums up, with the way out.
+func tooLong(found, longest, most int, name string) string {
+	rows := fmt.Sprintf("%d rows are", found)
+	if found == 1 {
+		rows = "1 row is"
+	}
+	return fmt.Sprintf("%s longer than %s takes, the longest has %d tokens: set it to %d, and dataset.overlong to drop, keep_start or keep_end", rows, name, longest, most)
 }

@@ -29,6 +29,7 @@ type bench struct {
 	in     *runner.Inputs
 	plan   *runner.Plan
 	dir    string
+	store  string // of the server, where it keeps one
 }
 
 const rows = `{"messages":[{"role":"user","content":"cat?"},{"role":"assistant","content":"meow"}]}
@@ -143,7 +144,7 @@ func (b *bench) steps() string {
 func (b *bench) ready() []string {
 	b.t.Helper()
 	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: b.server})
-	rs, err := c.Mine(context.Background(), false)
+	rs, _, err := c.Mine(context.Background(), false)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -200,7 +201,10 @@ func TestKillAtEveryRequest(t *testing.T) {
 func (b *bench) resumes(t *testing.T, point, want string) (refused bool) {
 	t.Helper()
 	_, _, err := b.life(0, false)
-	if err != nil && strings.Contains(err.Error(), "never saw an answer") {
+	if err != nil && strings.Contains(err.Error(), unsettled) {
+		if left := b.ready(); len(left) > 0 && strings.Contains(err.Error(), "asked for a session") {
+			t.Fatalf("%s: left running: %v", point, left)
+		}
 		return true
 	}
 	if err != nil {

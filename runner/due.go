@@ -211,12 +211,15 @@ func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {
 	for i := lo; i < hi; i++ {
 		row, err := r.in.Held.Row(i)
 		if err != nil {
-			return nil, fmt.Errorf("evaluation: %w", err)
+			return nil, fmt.Errorf("evaluation: %w", drifted(err))
 		}
 		data = append(data, row.Data...)
 	}
 	return data, nil
 }
+
+// evalLoss is what an evaluation of rows measures.
+const evalLoss = "eval/loss"
 
 // evaluated makes eval/loss, per trained token, of the chunks, and lets the early stop judge it.
 func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done, updates int) error {
@@ -228,14 +231,18 @@ func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done
 		}
 		total += res.Loss
 	}
-	m := map[string]float64{"eval/loss": total / sum}
+	m := map[string]float64{evalLoss: total / sum}
 	rec := measured{Gen: r.gen.gen, Done: done, Updates: updates, Metrics: finite(m)}
-	if err := r.journal.Append(recEval, rec); err != nil {
+	if err := r.journal.Append(recEval, rec.eval()); err != nil {
 		return &journalError{fmt.Errorf("journal the evaluation: %w", err)}
 	}
 	r.noteEval(rec)
 	r.tell(Event{Kind: EvalEvent, Done: done, Metrics: rec.Metrics})
 	r.early.judge(done, rec.Metrics)
+	if r.early.stopped() {
+		rule := r.in.Recipe.Eval.EarlyStop
+		r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("early stop: no better %s in eval.early_stop.patience, %d", rule.Metric, rule.Patience)})
+	}
 	return nil
 }
 

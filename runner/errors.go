@@ -59,6 +59,12 @@ func (t *TimedOut) Error() string {
 	return fmt.Sprintf("%s %s: still running after %v, which is limits.operation_timeout", t.Op, t.ID, t.After)
 }
 
+// Codes of a failed operation that a repetition meets again, since they come of what is sent.
+const (
+	codeNonFinite = "NON_FINITE_LOSS"
+	codeInvalid   = "INVALID_INPUT"
+)
+
 // Failed is an operation that the service accepted and then gave up. Code has no prefix: NON_FINITE_LOSS.
 type Failed struct {
 	Op            OpName

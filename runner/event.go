@@ -16,7 +16,7 @@ const (
 	SaveEvent  EventKind = "checkpoint" // a checkpoint holds Done steps; Text is its kind and id
 	RetryEvent EventKind = "retry"      // a request is tried again; Text says which and why
 	WarnEvent  EventKind = "warning"    // Text
-	EndEvent   EventKind = "end"        // Text is the outcome: complete, interrupted, budget, failed
+	EndEvent   EventKind = "end"        // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
 )
 
 // Event is plain data and survives JSON both ways: --json, events.jsonl and every sink read the same. Done counts the
@@ -47,6 +47,7 @@ type RunInfo struct {
 	StandIn         bool // the sandbox stands in for BaseModel
 	Sandbox         bool
 	PriceUSDPerHour float64
+	Version         string // of this binary
 }
 
 // Summary is how a life ended.
@@ -60,6 +61,7 @@ type Summary struct {
 	LastLoss   float64  // train/loss of the last step; NaN when there is none
 	LastEval   float64  // eval/loss of the last evaluation; NaN when there is none
 	Unreleased []string // what of ours may still be there
+	Idle       bool     // the run was complete before this life, which did nothing
 	Untold     error    // what a sink could not write; the run itself is not touched by it
 }
 

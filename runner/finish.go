@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -14,13 +17,14 @@ const (
 	releaseMax  = 3 * time.Minute
 )
 
-// finish saves what is not saved, where the session can still be trusted: at the end, on a signal, at a limit.
+// finish saves what is not saved, where the session can still be trusted: at the end, on a signal, at a limit, at
+// a row that has changed.
 func (r *run) finish(ctx context.Context, err error) error {
-	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) || ctx.Err() != nil {
+	done, updates := r.doneSteps(), r.past.updates()
+	if done == 0 || ctx.Err() != nil || r.ledger.tainted() != nil {
 		return err
 	}
-	done, updates := r.doneSteps(), r.past.updates()
-	if done == 0 {
+	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !r.refusedBetween(done, err) {
 		return err
 	}
 	if !r.isSaved(done, "training") {
@@ -32,6 +36,12 @@ func (r *run) finish(ctx context.Context, err error) error {
 		return r.save(ctx, done, updates, true)
 	}
 	return err
+}
+
+// refusedBetween says that the service refused to begin the next step: the session holds exactly the done ones.
+func (r *run) refusedBetween(done int, err error) bool {
+	var refused *Refused
+	return errors.As(err, &refused) && r.ledger.at(slot{step: done, kind: kindForwardBackward}) == nil
 }
 
 func (r *run) isSaved(done int, kind string) bool {
@@ -81,31 +91,59 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 	if r.ledger != nil {
 		r.ledger.waits.Wait()
 	}
-	rec := endRecord{Outcome: outcome, Step: r.doneSteps()}
+	r.why = outcome
+	rec := endRecord{Outcome: outcome, Step: r.doneSteps(), Released: []string{}}
 	var failed *Failed
 	if errors.As(err, &failed) {
 		rec.Code = failed.Code
 	}
-	var left []string
-	rec.Released, left = r.release(ctx, outcome, err)
+	released, left := r.release(ctx, outcome)
+	rec.Released = append(rec.Released, released...)
 	if c, ok := r.past.newest(); rec.Step > 0 && (!ok || c.Done < rec.Step) {
 		rec.Unsaved = rec.Step - c.Done
 	}
-	_ = r.journal.Append(recEnd, rec) // the run has ended either way; without the record it ends as a crash does
+	// The run has ended either way; without the record it ends as a crash does.
+	if jerr := r.journal.Append(recEnd, rec); jerr == nil {
+		r.tidy(outcome)
+	}
 	r.mu.Lock()
 	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased = outcome, r.lease.cost(), left
 	r.mu.Unlock()
-	if r.ledger != nil && outcome == "complete" {
-		r.ledger.testify(stored{})
+	r.tell(Event{Kind: EndEvent, Done: rec.Step, Text: endText(outcome, err), Metrics: map[string]float64{"cost/usd": r.lease.cost()}})
+}
+
+// tidy removes the stored requests that no life after this one sends again: those that have ended or were never sent, and
+// behind a complete run all of them, also what an earlier life has left.
+func (r *run) tidy(outcome string) {
+	if r.ledger != nil {
+		r.ledger.unstage()
 		r.ledger.drop(r.ledger.ended())
 	}
-	r.tell(Event{Kind: EndEvent, Done: rec.Step, Text: outcome, Metrics: map[string]float64{"cost/usd": r.lease.cost()}})
+	if outcome != "complete" {
+		return
+	}
+	if left, err := filepath.Glob(filepath.Join(r.inflight(), "*.json")); err == nil {
+		for _, name := range left {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// endText is the outcome, with its cause in one line where the outcome alone does not say it.
+func endText(outcome string, err error) string {
+	if err == nil || err.Error() == outcome {
+		return outcome
+	}
+	cause, _, _ := strings.Cut(err.Error(), "\n")
+	return outcome + ": " + cause
 }
 
 // release stops the session and the resource, as keep_resources says; left names what is still there.
-func (r *run) release(ctx context.Context, outcome string, err error) (released, left []string) {
+func (r *run) release(ctx context.Context, outcome string) (released, left []string) {
 	if r.lease == nil || r.lease.id == "" {
-		return nil, nil
+		if r.lease = r.heldLease(); r.lease == nil {
+			return nil, nil
+		}
 	}
 	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
 	keep := r.keeps(outcome)
@@ -131,6 +169,15 @@ func (r *run) release(ctx context.Context, outcome string, err error) (released,
 	return released, append(left, "resource "+r.lease.id)
 }
 
+// heldLease is of the resource that an earlier life has left, where this one did not come to using it; nil for none.
+func (r *run) heldLease() *lease {
+	h := r.past.holding()
+	if h == nil {
+		return nil
+	}
+	return &lease{r: r, id: h.id, attached: h.attached, price: h.price, before: r.past.spent(h.id), readyAt: h.readyAt.ReadyAt}
+}
+
 func (r *run) keeps(outcome string) bool {
 	switch r.in.Recipe.KeepResources {
 	case "always":
@@ -146,7 +193,7 @@ func (r *run) stopSession(ctx context.Context, g *generation) bool {
 	if s == nil || s.ID() != g.id {
 		s = r.world.Backend.Join(r.sessionSpec(g), g.id)
 	}
-	_ = r.journal.Add(recStop, stopRecord{What: aSession, ID: g.id})
+	_ = r.journal.Add(recStop, stopRecord{What: aSession, ID: g.id, Why: r.why})
 	ctx, cancel := context.WithTimeout(ctx, sessionStop)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
@@ -190,7 +237,7 @@ func (r *run) halt(ctx context.Context, id string) (Resource, error) {
 // stopResource stops what we made.
 func (r *run) stopResource(ctx context.Context) bool {
 	id := r.lease.id
-	_ = r.journal.Add(recStop, stopRecord{What: aResource, ID: id})
+	_ = r.journal.Add(recStop, stopRecord{What: aResource, ID: id, Why: r.why})
 	res, err := r.halt(ctx, id)
 	if err != nil {
 		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: fmt.Sprintf("stop resource %s: %v; it bills until its inactive_timeout; stop it with `trainer resources stop %s`", id, err, id)})

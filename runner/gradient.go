@@ -25,10 +25,11 @@ type batches interface {
 	release(ctx context.Context, step int) error
 }
 
-// gradient leaves a batch's gradient at the service. prepare may run steps ahead; submit is in step order.
+// gradient leaves a batch's gradient at the service. prepare makes the requests of a step that are known ahead, and may
+// run steps ahead; submit is in step order, and puts optim in flight together with the last of its own.
 type gradient interface {
-	prepare(ctx context.Context, s Session, b Batch) ([]Prepared, error)
-	submit(ctx context.Context, l *ledger, step, updates int, b Batch, ps []Prepared) (collect, error)
+	prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error)
+	submit(ctx context.Context, l *ledger, b Batch, items []item, optim item) (collect, *operation, error)
 }
 
 // collect returns a step's metrics once its operations have ended.
@@ -37,31 +38,28 @@ type collect func(context.Context) (map[string]float64, error)
 // remote: the service computes the loss. Nothing is waited for.
 type remote struct{ loss loss.Loss }
 
-func (g remote) prepare(ctx context.Context, s Session, b Batch) ([]Prepared, error) {
-	ps := make([]Prepared, len(b.Parts))
+func (g remote) prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error) {
+	items := make([]item, len(b.Parts))
 	for i, part := range b.Parts {
 		p, err := s.Prepare(ctx, Forward{Loss: g.loss, Data: part, Backward: true, Logprobs: b.Scale == 0})
 		if err != nil {
 			return nil, err
 		}
-		ps[i] = p
-	}
-	return ps, nil
-}
-
-func (g remote) submit(ctx context.Context, l *ledger, step, updates int, b Batch, ps []Prepared) (collect, error) {
-	items := make([]item, len(ps))
-	for i, p := range ps {
-		items[i] = item{slot: slot{step: step, kind: kindForwardBackward, index: i}, body: p, expect: updates}
+		items[i] = item{slot: slot{step: step, kind: kindForwardBackward, index: i}, body: p}
 		if b.Scale == 0 {
 			items[i].digest = tokenLoss(b.Raw[i])
 		}
 	}
-	ops, err := l.submit(ctx, items...)
+	return items, nil
+}
+
+func (g remote) submit(ctx context.Context, l *ledger, b Batch, items []item, optim item) (collect, *operation, error) {
+	ops, err := l.submit(ctx, append(items, optim)...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func(ctx context.Context) (map[string]float64, error) { return gather(ctx, b, ops) }, nil
+	parts := ops[:len(items)]
+	return func(ctx context.Context) (map[string]float64, error) { return gather(ctx, b, parts) }, ops[len(items)], nil
 }
 
 // gather waits for the parts of a step: train/loss is per trained token whatever the reduction; the service's own

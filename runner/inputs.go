@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"trainer/internal/chat"
@@ -41,6 +42,9 @@ const SandboxPrefix = "sandbox/"
 func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inputs, error) {
 	in := &Inputs{Recipe: r, Sandbox: sandbox, StandIn: sandbox && !strings.HasPrefix(r.BaseModel, SandboxPrefix)}
 	problems := unbuilt(r)
+	if sandbox {
+		problems = append(problems, notSandboxed(r)...)
+	}
 	if err := in.openTemplate(&problems, sandbox); err != nil {
 		return nil, err
 	}
@@ -110,6 +114,13 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if r.Loop() != loss.Supervised {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
 	}
+	for i, w := range r.Reward {
+		key := fmt.Sprintf("reward.%d.type", i)
+		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)
+	}
+	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
+		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
+	}
 	no(r.InitFrom != nil, "init_from", "leave it null and start from the base model")
 	no(r.Train.OnNonFinite == "skip_batch", "train.on_non_finite", "use stop")
 	no(r.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "leave it null; every checkpoint stays at the service")
@@ -118,6 +129,35 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
 	return l
+}
+
+// notSandboxed names the keys that the service honours and the sandbox does not: said at the key, before a resource is
+// asked for that the session would be refused on.
+func notSandboxed(r *recipe.Recipe) diag.List {
+	var l diag.List
+	if r.Optimizer.Type != "adam" {
+		l.Add(r.At("optimizer.type"), "optimizer.type", "the sandbox has no %s yet; use adam there", r.Optimizer.Type)
+	}
+	if r.LoRA != nil && r.LoRA.Dropout > 0 {
+		l.Add(r.At("lora_config.dropout"), "lora_config.dropout", "the sandbox has no dropout yet; use 0 there, got %v", r.LoRA.Dropout)
+	}
+	return l
+}
+
+// LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.
+func (in *Inputs) LeftOut() []string {
+	var out []string
+	d, longest := in.Data, in.Recipe.Dataset.MaxLength
+	if d.SkippedRows > 0 {
+		out = append(out, fmt.Sprintf("bad rows skipped, as dataset.on_bad_row says: %d; the first: %s", d.SkippedRows, d.Skipped[0]))
+	}
+	if d.Dropped > 0 {
+		out = append(out, fmt.Sprintf("rows of more than %d tokens dropped, as dataset.overlong says: %d", longest, d.Dropped))
+	}
+	if d.Cut > 0 {
+		out = append(out, fmt.Sprintf("rows of more than %d tokens cut, as dataset.overlong says: %d", longest, d.Cut))
+	}
+	return out
 }
 
 // sets are the training rows and, where there are any, the held-out ones.

@@ -2,9 +2,11 @@ package runner
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The kinds of operations as the journal and the keys spell them.
@@ -28,6 +30,16 @@ type slot struct {
 
 // mutating tells the kinds that change what is trained; the rest can be done again without harm.
 func (s slot) mutating() bool { return s.kind == kindForwardBackward || s.kind == kindOptimStep }
+
+// tagged is an inactive_timeout that tells the resources of a run from those of others, since a resource has no name: up to
+// a minute longer, by a SHA-256 of the run and the attempt, and never above the longest that the service takes.
+func tagged(d time.Duration, runID string, attempt int) time.Duration {
+	if d > 24*time.Hour-time.Minute {
+		d -= time.Minute
+	}
+	h := sha256.Sum256([]byte(strings.Join([]string{"trainer-tag-1", runID, strconv.Itoa(attempt)}, "\n")))
+	return d + time.Duration(binary.BigEndian.Uint64(h[:8])%60)*time.Second
+}
 
 // key is the idempotency key of a slot: the first 16 bytes of a SHA-256 in the form of a version 4 UUID. The session id
 // is the generation, so that there is no counter to lose and no collision whatever the scope of keys at the service.

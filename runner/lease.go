@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"trainer/recipe"
 )
 
 // lease is the resource that a run trains on: in the journal before it is asked for, metered while it is READY, stopped
@@ -102,11 +104,8 @@ func (l *lease) attach(ctx context.Context, id string) (Resource, error) {
 	if err != nil {
 		return res, fmt.Errorf("attach to %s: %w", id, err)
 	}
-	switch {
-	case res.BaseModel != r.in.Recipe.BaseModel:
-		return res, fmt.Errorf("attach to %s: it has %s, the recipe wants %s", id, res.BaseModel, r.in.Recipe.BaseModel)
-	case res.LoRA != (r.in.Recipe.LoRA != nil):
-		return res, fmt.Errorf("attach to %s: it was made for %s, the recipe wants %s", id, mode(res.LoRA), mode(!res.LoRA))
+	if msg := unfit(r.in.Recipe, res); msg != "" {
+		return res, fmt.Errorf("attach to %s: %s", id, msg)
 	}
 	l.id, l.attached = id, true
 	if h := r.past.resource(id); h != nil && !h.stopped {
@@ -114,6 +113,19 @@ func (l *lease) attach(ctx context.Context, id string) (Resource, error) {
 		return res, nil
 	}
 	return res, r.journal.Append(recCreated, createdRecord{What: aResource, ID: id, How: "attached", PriceUSD: l.price})
+}
+
+// unfit says why a resource cannot train the recipe, or is "".
+func unfit(r *recipe.Recipe, res Resource) string {
+	switch {
+	case res.Status != Ready && res.Status != Pending && res.Status != Creating:
+		return "it is " + res.Status
+	case res.BaseModel != r.BaseModel:
+		return fmt.Sprintf("it has %s, the recipe wants %s", res.BaseModel, r.BaseModel)
+	case res.LoRA != (r.LoRA != nil):
+		return fmt.Sprintf("it was made for %s, the recipe wants %s", mode(res.LoRA), mode(!res.LoRA))
+	}
+	return ""
 }
 
 func mode(lora bool) string {
@@ -126,20 +138,24 @@ func mode(lora bool) string {
 // create asks for the resource: once, since a create has no key, and what it makes bills.
 func (l *lease) create(ctx context.Context) (Resource, error) {
 	r := l.r
-	known, err := r.world.Resources.Mine(ctx, false)
+	if err := r.past.canBegin(); err != nil {
+		return Resource{}, err
+	}
+	known, at, err := r.world.Resources.Mine(ctx, false)
 	if err != nil {
 		return Resource{}, fmt.Errorf("list the resources there are: %w", err)
 	}
-	rec := createRecord{What: aResource, Attempt: len(r.past.resources), Body: r.spec()}
+	spec := r.spec()
+	spec.InactiveTimeout = tagged(spec.InactiveTimeout, r.past.run.RunID, r.past.asked)
+	rec := createRecord{What: aResource, Attempt: r.past.asked, Body: bodyOf(spec), Known: []string{}, ServerTime: at}
 	for _, k := range known {
 		rec.Known = append(rec.Known, k.ID)
-		rec.ServerTime = k.ServerTime
 	}
 	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "provisioning " + r.in.Recipe.BaseModel})
 	if err := r.journal.Append(recCreate, rec); err != nil {
 		return Resource{}, err
 	}
-	res, err := r.world.Resources.Create(ctx, r.spec())
+	res, err := r.world.Resources.Create(ctx, spec)
 	if err != nil {
 		return res, r.notCreated(aResource, rec.Attempt, err)
 	}
@@ -147,17 +163,14 @@ func (l *lease) create(ctx context.Context) (Resource, error) {
 	return res, r.journal.Append(recCreated, createdRecord{What: aResource, Attempt: rec.Attempt, ID: res.ID, How: "answer", PriceUSD: l.price, Pinned: res.BaseWeightsRef})
 }
 
-// notCreated writes a clear refusal down; an unclear create stays open in the journal.
+// notCreated writes down that a create was refused or never sent; an unclear one stays open in the journal.
 func (r *run) notCreated(what string, attempt int, err error) error {
-	var refused *Refused
-	if errors.As(err, &refused) {
-		if jerr := r.journal.Append(recNotCreated, createdRecord{What: what, Attempt: attempt, Why: "refused"}); jerr != nil {
-			return errors.Join(err, jerr)
-		}
-	}
 	var unclear *Unclear
 	if errors.As(err, &unclear) {
 		return fmt.Errorf("create the %s: %w; it may exist: look with `trainer resources list`, and stop it there", what, err)
+	}
+	if jerr := r.journal.Append(recNotCreated, notCreatedRecord{what, attempt, "refused"}); jerr != nil {
+		return errors.Join(err, jerr)
 	}
 	return fmt.Errorf("create the %s: %w", what, err)
 }
@@ -165,7 +178,7 @@ func (r *run) notCreated(what string, attempt int, err error) error {
 // ready waits for READY, telling of the queue.
 func (l *lease) ready(ctx, stop context.Context, res Resource) error {
 	r := l.r
-	told, wait, since := "", 50*time.Millisecond, time.Now()
+	told, since := "", time.Now()
 	for {
 		l.note(res)
 		switch res.Status {
@@ -182,10 +195,9 @@ func (l *lease) ready(ctx, stop context.Context, res Resource) error {
 		if m := r.in.Recipe.Limits.MaxQueue; m != nil && res.Status == Pending && time.Since(since) > *m {
 			return fmt.Errorf("%w: limits.max_queue: %s in the queue", ErrBudget, *m)
 		}
-		if err := sleep(stop, wait); err != nil {
+		if err := sleep(stop, nextLook(since)); err != nil {
 			return err
 		}
-		wait = min(wait*2, 10*time.Second)
 		var err error
 		if res, err = r.world.Resources.Resource(ctx, l.id); err != nil {
 			return fmt.Errorf("wait for resource %s: %w", l.id, err)
@@ -220,6 +232,12 @@ func (l *lease) isReady(res Resource) error {
 		l.readyAt = res.ExpiresAt.Add(-res.InactiveTimeout)
 	}
 	return l.r.journal.Append(recReady, readyRecord{l.id, l.readyAt})
+}
+
+// nextLook is how long to wait before looking again at what began at since: an eighth of the time so far, from 10 ms to
+// 5 s, so that the end is noticed soon, however long it takes: a resource bills from then on.
+func nextLook(since time.Time) time.Duration {
+	return max(10*time.Millisecond, min(time.Since(since)/8, 5*time.Second))
 }
 
 // sleep waits, or returns the cause that ended ctx.

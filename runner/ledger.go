@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -34,11 +35,13 @@ type ledger struct {
 
 	mu      sync.Mutex
 	ops     map[slot]*operation
-	order   []*operation // those of this session, by pos
-	pos     int          // of the next intent
-	witness stored       // the newest: its body is kept to ask again whether keys of its age live
-	spoiled error        // why the session is tainted, nil while it is not
-	onSpoil func(error)  // told once, when it is
+	bodies  []*operation    // those whose bodies may be on disk
+	staged  map[string]bool // keys whose bodies are on disk ahead of their intents
+	order   []*operation    // those of this session, by pos
+	pos     int             // of the next intent
+	witness stored          // the newest: its body is kept to ask again whether keys of its age live
+	spoiled error           // why the session is tainted, nil while it is not
+	onSpoil func()          // called once, when it is
 	waits   sync.WaitGroup
 }
 
@@ -51,10 +54,9 @@ type operation struct {
 	expect int // updates after it
 	digest func(*Result)
 	done   chan struct{}
+	cut    context.CancelCauseFunc // ends the wait for it
 	res    Result
 	err    error
-	// dropped: the body is removed; collect's alone.
-	dropped bool
 }
 
 // item is an operation to be. Digest, where it is set, makes of the answer what the journal keeps of it.
@@ -94,10 +96,15 @@ func (o *operation) final() bool {
 // submit puts items in flight in their order and returns without waiting for their ends. All bodies and intents of the
 // call are on disk before the first is sent.
 func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error) {
+	if err := l.tainted(); err != nil {
+		return nil, err
+	}
 	ops := make([]*operation, len(items))
 	var fresh []int
-	for i, it := range items {
-		if ops[i] = l.at(it.slot); ops[i] == nil {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].slot = l.attempt(items[i].slot)
+		if ops[i] = l.at(items[i].slot); ops[i] == nil {
 			fresh = append(fresh, i)
 		}
 	}
@@ -105,6 +112,9 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 		return nil, err
 	}
 	for _, i := range fresh {
+		if err := l.tainted(); err != nil {
+			return nil, err
+		}
 		o, err := l.send(ctx, items[i])
 		if err != nil {
 			return nil, err
@@ -114,20 +124,77 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 	return ops, nil
 }
 
+// harmlessTries is how often what trains nothing is asked for.
+const harmlessTries = 3
+
+// attempt is s under the number that is due: what trains nothing can be asked for anew where an earlier one has failed.
+func (l *ledger) attempt(s slot) slot {
+	for !s.mutating() && s.attempt < harmlessTries-1 {
+		if o := l.at(s); o == nil || !o.final() || o.err == nil {
+			break
+		}
+		s.attempt++
+	}
+	return s
+}
+
 func (l *ledger) at(s slot) *operation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ops[s]
 }
 
-// intend writes the bodies, then the intents, the last of them synced.
-func (l *ledger) intend(items []item, fresh []int) error {
-	for n, i := range fresh {
-		it := items[i]
-		key := it.slot.key(l.runID, l.session.ID())
-		if err := l.keep(key, it.body); err != nil {
-			return err
+// stage brings the bodies of items to the disk, for a submit to come. It may run beside submit, steps ahead of it.
+func (l *ledger) stage(items []item) error {
+	files, keys := map[string][]byte{}, []string{}
+	for _, it := range items {
+		key := l.key(it)
+		if l.at(it.slot) != nil || l.isStaged(key) {
+			continue
 		}
+		files[bodyName(key)] = it.body.Body
+		keys = append(keys, key)
+	}
+	if err := journal.WriteFiles(l.dir, files); err != nil {
+		return fmt.Errorf("store the bodies of requests: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		l.staged[key] = true
+	}
+	return nil
+}
+
+func (l *ledger) key(it item) string { return it.slot.key(l.runID, l.session.ID()) }
+
+func (l *ledger) isStaged(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.staged[key]
+}
+
+// unstage removes the bodies that were staged and never sent.
+func (l *ledger) unstage() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.staged {
+		_ = os.Remove(l.path(key)) // a body left behind does no harm
+	}
+	clear(l.staged)
+}
+
+// intend writes the bodies that are not staged, then the intents, the last of them synced.
+func (l *ledger) intend(items []item, fresh []int) error {
+	due := make([]item, len(fresh))
+	for n, i := range fresh {
+		due[n] = items[i]
+	}
+	if err := l.stage(due); err != nil {
+		return err
+	}
+	for n, it := range due {
+		key := l.key(it)
 		write := l.journal.Add
 		if n == len(fresh)-1 {
 			write = l.journal.Append
@@ -141,6 +208,11 @@ func (l *ledger) intend(items []item, fresh []int) error {
 		}
 		l.pos++
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, it := range due {
+		delete(l.staged, l.key(it))
+	}
 	return nil
 }
 
@@ -149,21 +221,19 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-func (l *ledger) keep(key string, p Prepared) error {
-	if err := journal.WriteFile(l.path(key), p.Body); err != nil {
-		return fmt.Errorf("store the body of %s: %w", p.Op, err)
-	}
-	return nil
-}
+func (l *ledger) path(key string) string { return filepath.Join(l.dir, bodyName(key)) }
 
-func (l *ledger) path(key string) string { return filepath.Join(l.dir, key+".json") }
+func bodyName(key string) string { return key + ".json" }
 
 // send posts an intended item and watches it to its end.
 func (l *ledger) send(ctx context.Context, it item) (*operation, error) {
-	key := it.slot.key(l.runID, l.session.ID())
+	key := l.key(it)
 	it.body.Once = l.once && it.slot.mutating()
 	id, err := l.post(ctx, it.slot, key, it.body)
 	if err != nil {
+		if !it.slot.mutating() {
+			l.close(it.slot, key, err) // it has its intent: who asks again does it as the next attempt
+		}
 		return nil, fmt.Errorf("%s of step %d: %w", it.slot.kind, it.slot.step, err)
 	}
 	if err := l.journal.Add(recAck, ackRecord{key, id}); err != nil {
@@ -182,20 +252,28 @@ func (l *ledger) send(ctx context.Context, it item) (*operation, error) {
 	return o, nil
 }
 
-// post submits; when the answer stays unclear it asks again, under the same key and bytes, as long as patience lasts and
-// the newest witness shows that the service still knows keys of that age.
+// askedAgain is the pause between two POSTs of a request whose answer has stayed unclear for a while.
+const askedAgain = 5 * time.Second
+
+// post submits; when the answer stays unclear it asks again, under the same key and bytes, as long as patience lasts. What
+// trains is then sent once at a time, each time behind the newest witness, which shows that the service still knows keys
+// of that age: it may forget them at any moment.
 func (l *ledger) post(ctx context.Context, s slot, key string, p Prepared) (string, error) {
-	deadline := time.Now().Add(l.patience)
+	deadline, once := time.Now().Add(l.patience), p.Once
 	for {
 		id, err := l.session.Submit(ctx, key, p)
 		var unclear *Unclear
-		if !errors.As(err, &unclear) || p.Once || time.Now().After(deadline) {
+		if !errors.As(err, &unclear) || once || time.Now().After(deadline) {
 			return id, err
+		}
+		if err := sleep(ctx, askedAgain); err != nil {
+			return "", err
 		}
 		if s.mutating() {
 			if err := l.vouch(ctx); err != nil {
 				return "", err
 			}
+			p.Once = true
 		}
 	}
 }
@@ -203,14 +281,14 @@ func (l *ledger) post(ctx context.Context, s slot, key string, p Prepared) (stri
 // vouch asks the newest witness again: the same id says that the service still knows keys of its age.
 func (l *ledger) vouch(ctx context.Context) error {
 	if l.once || l.witness.key == "" {
-		return errors.New("the service forgets idempotency keys: what was sent may or may not have run, and is not sent again")
+		return unsure("the service forgets idempotency keys: what was sent may or may not have run, and is not sent again")
 	}
 	id, err := l.session.Submit(ctx, l.witness.key, l.witness.body)
 	if err != nil {
 		return fmt.Errorf("ask whether keys still live: %w", err)
 	}
 	if id != l.witness.id {
-		return errors.New("the service has forgotten an idempotency key: what was sent may or may not have run, and is not sent again")
+		return unsure("the service has forgotten an idempotency key: what was sent may or may not have run, and is not sent again")
 	}
 	return nil
 }
@@ -224,35 +302,45 @@ func (l *ledger) testify(s stored) {
 // taint says that the session holds, or may hold, what is not in the plan: nothing more is sent to it.
 func (l *ledger) taint(err error) {
 	l.mu.Lock()
-	if l.spoiled == nil {
+	first := l.spoiled == nil
+	if first {
 		l.spoiled = err
 	}
 	tell := l.onSpoil
 	l.mu.Unlock()
-	if tell != nil {
-		tell(err)
+	if first { // so that a later life knows it too; where the disk refuses, this one ends all the same
+		_ = l.journal.Append(recStop, stopRecord{What: aSession, ID: l.session.ID(), Why: whyTainted + err.Error()})
+	}
+	if first && tell != nil {
+		tell()
 	}
 }
 
-// whenTainted has f called with the reason, also when it was tainted before.
-func (l *ledger) whenTainted(f func(error)) {
+// tainted is why nothing more may be sent, nil while it may.
+func (l *ledger) tainted() error {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spoiled
+}
+
+// whenTainted has f called once, when the session is tainted.
+func (l *ledger) whenTainted(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.onSpoil = f
-	err := l.spoiled
-	l.mu.Unlock()
-	if err != nil {
-		f(err)
-	}
 }
 
 // follow waits for o in a goroutine of the ledger and records how it ended.
 func (l *ledger) follow(ctx context.Context, o *operation) {
+	ctx, o.cut = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	l.ops[o.slot] = o
 	l.order = append(l.order, o)
+	l.bodies = append(l.bodies, o)
 	l.mu.Unlock()
 	l.waits.Go(func() {
 		defer close(o.done)
+		defer o.cut(nil)
 		defer func() {
 			if p := recover(); p != nil {
 				o.err = &Panic{Value: p}
@@ -288,7 +376,10 @@ func (l *ledger) record(ctx context.Context, o *operation) error {
 		o.digest(&o.res)
 	}
 	rec.TokenLoss = o.res.TokenLoss
-	rec.Loss, rec.Metrics, rec.Step, rec.Version, rec.Checkpoint = o.res.Loss, finite(o.res.Metrics), o.res.Step, o.res.Version, o.res.Checkpoint
+	if o.op == OpForwardBackward {
+		rec.Loss = &o.res.Loss
+	}
+	rec.Metrics, rec.Step, rec.Version, rec.Checkpoint = finite(o.res.Metrics), o.res.Step, o.res.Version, o.res.Checkpoint
 	if err := l.journal.Add(recResult, rec); err != nil {
 		return fmt.Errorf("journal the result of %s: %w", o.slot.kind, err)
 	}
@@ -308,9 +399,19 @@ func (l *ledger) watch(ctx context.Context, o *operation) error {
 		}
 		err = fmt.Errorf("%s %s ended before %s %s, which was submitted earlier: the session is spoiled; train with train.lookahead 0", o.op, o.id, e.op, e.id)
 		l.taint(err)
+		l.give(e, err)
 		return err
 	}
 	return nil
+}
+
+// give ends the waits for e and for all behind it; what was sent before e still lands.
+func (l *ledger) give(e *operation, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.order[max(0, slices.Index(l.order, e)):] {
+		o.cut(err)
+	}
 }
 
 func (l *ledger) before(o *operation) []*operation {

@@ -89,6 +89,28 @@ func (p *past) drift(dir string, now Lock) error {
 	return d
 }
 
+// elsewhere refuses a copy of a run folder, and one from another machine: the run that it was copied from may live, and two
+// that train from one journal are what it is there to prevent. The device counts while the machine has not started anew.
+func (p *past) elsewhere(dir string) error {
+	was, now := p.life, journal.Owner()
+	if was == nil {
+		return nil
+	}
+	device, inode, err := journal.Folder(dir)
+	if err != nil {
+		return err
+	}
+	moved := was.Folder.Inode != inode || was.Folder.Device != device && was.BootID == now.BootID
+	if was.Host == now.Host && !moved {
+		return nil
+	}
+	what := "is a copy of the folder that the run was started in"
+	if was.Host != now.Host {
+		what = "was last worked in on " + was.Host + ", this is " + now.Host
+	}
+	return fmt.Errorf("%s %s: where the run goes on there too, both would train; if it does not, continue here with `trainer resume --take-over %s`", dir, what, dir)
+}
+
 // seed derives a seed for one purpose from the recipe's: the first 8 bytes of a SHA-256, without the sign.
 func seed(purpose string, from int64) int64 {
 	h := sha256.Sum256(fmt.Appendf(nil, "trainer-seed-1\n%s\n%d", purpose, from))

@@ -65,6 +65,9 @@ type Prepared struct {
 	Body      []byte
 	PayloadID string
 	Once      bool
+	// Work is how much is asked for, in tokens scored, a token of a backward pass counting three; 0 where it is not known.
+	// It only tells operations of one name apart that take unlike times.
+	Work int
 }
 
 // Result is what came back; what an operation does not produce is zero.
@@ -81,10 +84,10 @@ type Result struct {
 // SavedCheckpoint is a checkpoint at the service. Registered is the id in the project's models, empty where the service
 // did not register it; Adapter tells an adapter from a merged model.
 type SavedCheckpoint struct {
-	ID         string
-	Step       int64
-	CreatedAt  time.Time
-	Registered string
-	Revision   string
-	Adapter    bool
+	ID         string    `json:"id"`
+	Step       int64     `json:"step"`
+	CreatedAt  time.Time `json:"created_at,omitzero"`
+	Registered string    `json:"registered,omitempty"`
+	Revision   string    `json:"revision,omitempty"`
+	Adapter    bool      `json:"adapter,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"trainer/internal/journal"
 )
@@ -13,7 +14,8 @@ import (
 // trained now; abandoned are the measured steps that a later session began before.
 type past struct {
 	run       *runRecord
-	lives     int
+	life      *lifeRecord // the last one
+	asked     int         // resources asked for, also those that were refused
 	plan      *decided
 	resources []*held
 	unclear   *createRecord // a create without an answer
@@ -44,6 +46,7 @@ type generation struct {
 	from      origin
 	started   *sessionRecord // nil until RUNNING was seen
 	base      *int64         // the service's step less ours; nil until the first answer fixes it
+	spoiled   bool           // a life saw that it holds what is not in the plan
 	closed    bool
 	witnesses []witnessRecord
 	intents   []intentRecord // in pos order
@@ -65,7 +68,7 @@ func recall(records []journal.Record) (*past, error) {
 // readers decode a record into the past, by type; a type that is not here changes nothing.
 var readers = map[string]func(p *past, data []byte) error{
 	recRun:  func(p *past, d []byte) error { return into(d, func(v runRecord) { p.run = &v }) },
-	recLife: func(p *past, d []byte) error { return into(d, func(lifeRecord) { p.lives++; p.end = nil }) },
+	recLife: func(p *past, d []byte) error { return into(d, func(v lifeRecord) { p.life, p.end = &v, nil }) },
 	recPlan: func(p *past, d []byte) error { return into(d, func(v decided) { p.plan = &v }) },
 	recEnd:  func(p *past, d []byte) error { return into(d, func(v endRecord) { p.end = &v }) },
 	recMeter: func(p *past, d []byte) error {
@@ -80,11 +83,14 @@ var readers = map[string]func(p *past, data []byte) error{
 	},
 	recCreate:     func(p *past, d []byte) error { return into(d, p.create) },
 	recCreated:    func(p *past, d []byte) error { return into(d, p.created) },
-	recNotCreated: func(p *past, d []byte) error { return into(d, func(createdRecord) { p.unclear = nil }) },
+	recNotCreated: func(p *past, d []byte) error { return into(d, func(notCreatedRecord) { p.unclear = nil }) },
 	recStop: func(p *past, d []byte) error {
 		return into(d, func(v stopRecord) {
 			if h := p.resource(v.ID); h != nil {
 				h.stopping = true
+			}
+			for _, g := range p.gens {
+				g.spoiled = g.spoiled || g.id == v.ID && strings.HasPrefix(v.Why, whyTainted)
 			}
 		})
 	},
@@ -118,8 +124,12 @@ var readers = map[string]func(p *past, data []byte) error{
 		})
 	},
 	recResult: func(p *past, d []byte) error { return into(d, p.result) },
-	recStep:   func(p *past, d []byte) error { return into(d, func(v measured) { p.steps = append(p.steps, v) }) },
-	recEval:   func(p *past, d []byte) error { return into(d, func(v measured) { p.evals[v.Done] = v }) },
+	recStep: func(p *past, d []byte) error {
+		return into(d, func(v stepRecord) { p.steps = append(p.steps, v.measured()) })
+	},
+	recEval: func(p *past, d []byte) error {
+		return into(d, func(v evalRecord) { p.evals[v.Done] = v.measured() })
+	},
 	recCheckpoint: func(p *past, d []byte) error {
 		return into(d, func(v checkpointRecord) { p.saves = append(p.saves, v) })
 	},
@@ -144,14 +154,50 @@ func into[T any](data []byte, keep func(T)) error {
 func (p *past) create(v createRecord) {
 	p.unclear = &v
 	if v.What != aSession {
+		p.asked++
 		return
 	}
-	from := origin{}
+	from, gen := origin{}, len(p.gens)
 	if v.From != nil {
 		from = *v.From
 	}
-	p.cut(from.Done)
-	p.gens = append(p.gens, &generation{gen: v.Gen, attempt: v.Attempt, from: from, acks: map[string]string{}, results: map[string]resultRecord{}})
+	if v.Gen != nil {
+		gen = *v.Gen
+	}
+	p.begin(newGeneration(gen, v.Attempt, from))
+}
+
+func newGeneration(gen, attempt int, from origin) *generation {
+	return &generation{gen: gen, attempt: attempt, from: from, acks: map[string]string{}, results: map[string]resultRecord{}}
+}
+
+// begin cuts the lineage where g begins, and makes g its last generation.
+func (p *past) begin(g *generation) {
+	p.cut(g.from.Done)
+	p.gens = append(p.gens, g)
+}
+
+// canBegin says why no new session could continue the run, nil when one could.
+func (p *past) canBegin() error {
+	if _, ok := p.newest(); ok || p.updates() == 0 {
+		return nil
+	}
+	return fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", p.done())
+}
+
+// hopeless says why the same would fail again: an operation that trains failed for what is in it.
+func (p *past) hopeless() error {
+	g := p.last()
+	if g == nil {
+		return nil
+	}
+	for _, in := range g.intents {
+		code := g.results[in.Key].Code
+		if code == codeNonFinite || code == codeInvalid {
+			return fmt.Errorf("%s of step %d failed with %s: the same rows fail again, and skipping a step is not built yet; mend them and start anew with `trainer run`", in.Kind, in.Step+1, code)
+		}
+	}
+	return nil
 }
 
 // result keeps an answer; that of an optimiser step fixes the difference of the step counters.
@@ -173,8 +219,12 @@ func (p *past) result(v resultRecord) {
 	}
 }
 
-// tainted says whether an operation that trains has failed in the generation: what that leaves behind is unknown.
+// tainted says whether the session is not to be trained on: it is spoiled, or an operation that trains has failed in it,
+// and what that leaves behind is unknown.
 func (g *generation) tainted() bool {
+	if g.spoiled {
+		return true
+	}
 	for _, in := range g.intents {
 		if res, ok := g.results[in.Key]; ok && res.Status == "FAILED" && (slot{kind: in.Kind}).mutating() {
 			return true

@@ -51,7 +51,8 @@ type lifeRecord struct {
 	Folder    folderMark `json:"folder"`
 	LockHash  string     `json:"lock_hash"`
 	Steps     int        `json:"steps"`
-	TornBytes int64      `json:"torn_bytes,omitempty"`
+	TornBytes int64      `json:"torn_bytes"`
+	TakeOver  bool       `json:"takeover"` // the folder is a copy, or stands on another machine
 }
 
 type folderMark struct {
@@ -64,7 +65,7 @@ type decided struct {
 	GPUType      string  `json:"gpu_type"`
 	MaxBatch     int     `json:"max_batch_size"`
 	Accumulation int     `json:"gradient_accumulation"` // 0: as few as max_batch_size allows
-	StandIn      bool    `json:"stand_in,omitempty"`
+	StandIn      bool    `json:"stand_in"`
 	PriceUSD     float64 `json:"price_usd_per_hour"`
 }
 
@@ -74,15 +75,47 @@ const (
 	aSession  = "session"
 )
 
+// createRecord: Known and ServerTime are of a resource, Gen, From and Reason of a session.
 type createRecord struct {
 	What       string    `json:"what"`
 	Attempt    int       `json:"attempt"`
-	Body       any       `json:"body,omitempty"`
-	Known      []string  `json:"known,omitempty"`
-	ServerTime time.Time `json:"server_time,omitzero"`
-	Gen        int       `json:"gen,omitempty"`
+	Body       any       `json:"body"`                 // resourceBody, sessionBody
+	Known      []string  `json:"known,omitzero"`       // ids that were there before
+	ServerTime time.Time `json:"server_time,omitzero"` // when they were listed
+	Gen        *int      `json:"gen,omitempty"`
 	From       *origin   `json:"from,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
+}
+
+// resourceBody and sessionBody are what a create asks for, under the API's names, so that a later life can tell what it
+// made from what others did. InactiveTimeout is in seconds, with the tag of the run in it.
+type resourceBody struct {
+	BaseModel       string `json:"base_model"`
+	BaseWeightsRef  string `json:"base_weights_ref,omitempty"`
+	GPUType         string `json:"gpu_type"`
+	Generators      int    `json:"num_generator_replicas"`
+	LoRA            bool   `json:"lora_enabled"`
+	Muon            string `json:"muon_scaling_strategy,omitempty"`
+	InactiveTimeout int64  `json:"inactive_timeout"`
+}
+
+type sessionBody struct {
+	Resource    string `json:"model_resources_id"`
+	DisplayName string `json:"display_name"`
+	From        string `json:"resume_from_checkpoint_id,omitempty"`
+	LoRASeed    *int64 `json:"lora_seed,omitempty"` // nil: full weights
+}
+
+func bodyOf(s ResourceSpec) resourceBody {
+	return resourceBody{s.BaseModel, s.BaseWeightsRef, s.GPUType, s.Generators, s.LoRA, s.Muon, int64(s.InactiveTimeout / time.Second)}
+}
+
+func sessionBodyOf(s SessionSpec) sessionBody {
+	b := sessionBody{Resource: s.Resource, DisplayName: s.DisplayName, From: s.From}
+	if s.LoRA != nil {
+		b.LoRASeed = &s.LoRASeed
+	}
+	return b
 }
 
 // origin is where a session starts: a checkpoint of ours and the steps in it; an empty id is the base weights.
@@ -95,17 +128,28 @@ type origin struct {
 type createdRecord struct {
 	What     string  `json:"what"`
 	Attempt  int     `json:"attempt"`
-	ID       string  `json:"id,omitempty"`
-	How      string  `json:"how,omitempty"` // answer, attached
+	ID       string  `json:"id"`
+	How      string  `json:"how"` // answer, attached
 	PriceUSD float64 `json:"price_usd_per_hour,omitempty"`
 	Pinned   string  `json:"base_weights_ref,omitempty"`
-	Why      string  `json:"why,omitempty"`
+}
+
+type notCreatedRecord struct {
+	What    string `json:"what"`
+	Attempt int    `json:"attempt"`
+	Why     string `json:"why"` // refused
 }
 
 type readyRecord struct {
 	Resource string    `json:"resource"`
 	ReadyAt  time.Time `json:"ready_at"`
 }
+
+// Whether the service answers a key that it knows with what it did before.
+const (
+	keysHonoured = "honoured"
+	keysIgnored  = "ignored"
+)
 
 type sessionRecord struct {
 	Gen          int    `json:"gen"`
@@ -144,8 +188,8 @@ type resultRecord struct {
 	Key        string             `json:"key"`
 	Status     string             `json:"status"` // COMPLETED, FAILED
 	Code       string             `json:"code,omitempty"`
-	How        string             `json:"how"` // answer, inferred
-	Loss       float64            `json:"loss"`
+	How        string             `json:"how"`            // answer, inferred
+	Loss       *float64           `json:"loss,omitempty"` // of a forward_backward
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
 	Step       int64              `json:"step,omitempty"`
 	Version    int64              `json:"version,omitempty"`
@@ -153,16 +197,43 @@ type resultRecord struct {
 	TokenLoss  *float64           `json:"token_loss,omitempty"` // Σ w·(−ℓ) where log-probabilities came back
 }
 
-// measured is a step or eval record. Metrics are those of the metrics line.
-type measured struct {
+// stepRecord is a step of the lineage. Metrics are its part of the metrics line.
+type stepRecord struct {
 	Gen     int                `json:"gen"`
 	Step    int                `json:"step"`
-	Done    int                `json:"done"`
 	Applied bool               `json:"applied"`
 	Why     string             `json:"why,omitempty"`
 	Updates int                `json:"updates"`
-	Rows    string             `json:"rows_sha256,omitempty"`
+	Rows    string             `json:"rows_sha256"`
 	Metrics map[string]float64 `json:"metrics"`
+}
+
+type evalRecord struct {
+	Gen     int                `json:"gen"`
+	Done    int                `json:"done"`
+	Updates int                `json:"updates"`
+	Metrics map[string]float64 `json:"metrics"`
+}
+
+// measured is a step, or an evaluation behind so many done steps, as the past keeps it.
+type measured struct {
+	Gen, Step, Done, Updates int
+	Rows                     string
+	Metrics                  map[string]float64
+}
+
+func (m measured) step() stepRecord {
+	return stepRecord{Gen: m.Gen, Step: m.Step, Applied: true, Updates: m.Updates, Rows: m.Rows, Metrics: m.Metrics}
+}
+
+func (m measured) eval() evalRecord { return evalRecord{m.Gen, m.Done, m.Updates, m.Metrics} }
+
+func (s stepRecord) measured() measured {
+	return measured{Gen: s.Gen, Step: s.Step, Done: s.Step + 1, Updates: s.Updates, Rows: s.Rows, Metrics: s.Metrics}
+}
+
+func (e evalRecord) measured() measured {
+	return measured{Gen: e.Gen, Done: e.Done, Updates: e.Updates, Metrics: e.Metrics}
 }
 
 type checkpointRecord struct {
@@ -185,6 +256,9 @@ type meterRecord struct {
 	ServerTime   time.Time `json:"server_time"`
 }
 
+// whyTainted begins the reason of a stop of a session that must not be trained on, also where the stop did not get there.
+const whyTainted = "tainted: "
+
 type stopRecord struct {
 	What string `json:"what"`
 	ID   string `json:"id"`
@@ -195,6 +269,6 @@ type endRecord struct {
 	Outcome  string   `json:"outcome"`
 	Code     string   `json:"code,omitempty"`
 	Step     int      `json:"step"`
-	Released []string `json:"released,omitempty"`
-	Unsaved  int      `json:"unsaved,omitempty"`
+	Released []string `json:"released"`
+	Unsaved  int      `json:"unsaved"`
 }

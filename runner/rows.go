@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -35,7 +36,7 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 	for _, i := range rows {
 		row, err := f.set.Row(i)
 		if err != nil {
-			return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
+			return Batch{}, fmt.Errorf("step %d: %w", step+1, drifted(err))
 		}
 		data = append(data, row.Data...)
 		places = append(places, row.At.String())
@@ -47,6 +48,14 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 	b.Rows = places
 	b.Metrics["epoch"] = float64(step+1) / float64(f.perEpoch)
 	return b, nil
+}
+
+// drifted marks the error of a row that is not what the lock has.
+func drifted(err error) error {
+	if errors.Is(err, dataset.ErrChanged) {
+		return fmt.Errorf("%w: %w", ErrDrift, err)
+	}
+	return err
 }
 
 // release implements batches: rows need no weights.

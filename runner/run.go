@@ -30,6 +30,7 @@ type World struct {
 	Dir       string // the run folder, made by NewFolder
 	Version   string // of this binary
 	Sandbox   bool   // Backend is the sandbox
+	TakeOver  bool   // continue a copy of a run folder, or one from another machine
 	Hear      func(func(Event))
 }
 
@@ -56,7 +57,9 @@ type run struct {
 	early    *earlyStop
 	savedAt  time.Time // of the last training checkpoint submitted; submit's alone
 	lastStep time.Time // when the last step landed; collect's alone
+	speed    speed     // of the newest steps; collect's alone
 	begun    time.Time
+	why      string // of the stops: the outcome
 
 	mu      sync.Mutex // guards past and summary, once the stages run
 	summary Summary
@@ -81,6 +84,10 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
 	if r.past.complete() {
+		r.summary.Idle = true
+		if _, err := r.past.project(w.Dir, func(int) bool { return false }); err != nil {
+			return r.summary, err
+		}
 		r.stopLeft(ctx)
 		return r.summary, nil
 	}
@@ -95,21 +102,33 @@ func (r *run) admit() error {
 	if f := r.past.run.Format; f > journalFormat {
 		return fmt.Errorf("the journal of %s has format %d, this binary knows up to %d; use a newer one", r.world.Dir, f, journalFormat)
 	}
-	return r.past.drift(r.world.Dir, r.plan.Lock)
+	if err := r.past.elsewhere(r.world.Dir); err != nil && !r.world.TakeOver {
+		return err
+	}
+	err := r.past.drift(r.world.Dir, r.plan.Lock)
+	if h := r.past.holding(); h != nil && errors.Is(err, ErrDrift) {
+		return fmt.Errorf("%w\nthe run did not see its resource %s end: at $%.2f an hour it may bill until its inactive_timeout; stop it with `trainer resources stop %s`", err, h.id, h.price, h.id)
+	}
+	return err
 }
 
 // live is a life from its first record to its end, with everything released behind it.
 func (r *run) live(ctx, stop context.Context) (Summary, error) {
+	r.tell = func(Event) {}
 	if err := r.open(); err != nil {
 		return r.summary, err
 	}
 	told, hush, err := tellAll(ctx, r.info(), r.world.Sinks)
 	if err != nil {
+		r.end(ctx, outcomeOf(err), err)
 		return r.summary, err
 	}
 	r.tell = told
 	if r.world.Hear != nil {
 		r.world.Hear(told)
+	}
+	for _, text := range r.in.LeftOut() {
+		told(Event{Kind: WarnEvent, Done: r.past.done(), Text: text})
 	}
 	err = r.guarded(ctx, stop)
 	outcome := outcomeOf(err)
@@ -130,19 +149,30 @@ func (r *run) guarded(ctx, stop context.Context) (err error) {
 			err = &Panic{Value: p, Stack: debug.Stack()}
 		}
 	}()
-	if err := r.acquire(ctx, stop); err != nil {
-		return err
+	if err := r.acquire(ctx, stop); err != nil || r.session == nil {
+		return err // without a session nothing is left to do
 	}
 	watched, halt := context.WithCancelCause(stop)
 	defer halt(nil)
 	closing := r.lease.watch(ctx, halt)
 	defer closing()
 	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
+	quiet := context.AfterFunc(watched, func() { r.tellStop(context.Cause(watched)) })
 	err = r.train(ctx, watched)
+	quiet()
 	if err == nil && r.doneSteps() < len(r.plan.Rates) && !r.early.stopped() {
 		err = fmt.Errorf("%w: limits.max_steps %d of this life", ErrBudget, *r.in.Recipe.Limits.MaxSteps)
 	}
 	return r.finish(ctx, err)
+}
+
+// tellStop answers who asked for the end at once: what is submitted may take long to land.
+func (r *run) tellStop(why error) {
+	text := fmt.Sprintf("%v: what is submitted still lands, then all is saved and released", why)
+	if errors.Is(why, ErrInterrupted) {
+		text += "; a second Ctrl-C releases at once"
+	}
+	r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: text})
 }
 
 // Panic is a fault of ours, caught so that what bills is released.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"trainer/loss"
@@ -55,18 +56,31 @@ func (r *run) join(ctx, stop context.Context, g *generation) error {
 	}
 	r.session, r.gen = s, g
 	r.ledger = r.newLedger(s)
-	if g.started == nil {
+	fresh := g.started == nil
+	if fresh { // nothing but its first witness can have been sent
+		g.started = &sessionRecord{TrainerStep0: now.TrainerStep}
+	}
+	r.ledger.once = g.started.Keys != keysHonoured
+	if err := r.ledger.settle(ctx, g, now, r.digest); err != nil {
+		return doubtful(err)
+	}
+	if fresh {
+		r.ledger.once = false
 		return r.started(ctx, now)
 	}
-	r.ledger.once = g.started.Keys != "honoured"
-	if err := r.ledger.settle(ctx, g, now, r.digest); err != nil {
-		var unclear *Unclear
-		if errors.As(err, &unclear) || ctx.Err() != nil {
-			return err
-		}
+	return nil
+}
+
+// doubtful makes a doubt of an answer that stays what it is however often it is asked for; the rest may pass.
+func doubtful(err error) error {
+	var failed *Failed
+	var late *TimedOut
+	var refused *Refused
+	final := errors.As(err, &refused) && refused.Status != 401 && refused.Status != 403 && refused.Status != 429
+	if final || errors.As(err, &failed) || errors.As(err, &late) || errors.Is(err, ErrGone) {
 		return &doubt{err}
 	}
-	return nil
+	return err
 }
 
 // digest gives what the journal keeps of the answer of an operation that an earlier life asked for.
@@ -86,26 +100,28 @@ func (r *run) digest(s slot) (func(*Result), error) {
 
 // begin opens a session at the newest checkpoint, or at the start when nothing has been trained.
 func (r *run) begin(ctx, stop context.Context) error {
+	if err := r.past.canBegin(); err != nil {
+		return err
+	}
 	from := origin{}
 	if c, ok := r.past.newest(); ok {
 		from = origin{c.ID, c.Done, c.Updates}
-	} else if r.past.updates() > 0 {
-		return fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", r.past.done())
 	}
 	gen, reason := 0, "start"
 	if g := r.past.last(); g != nil {
 		gen, reason = g.gen+1, "resume"
 	}
 	r.tell(Event{Kind: StageEvent, Done: from.Done, Text: opening(from)})
-	rec := createRecord{What: aSession, Gen: gen, From: &from, Reason: reason}
+	g := newGeneration(gen, 0, from)
+	spec := r.sessionSpec(g)
+	rec := createRecord{What: aSession, Gen: &gen, From: &from, Reason: reason, Body: sessionBodyOf(spec)}
 	if err := r.journal.Append(recCreate, rec); err != nil {
 		return err
 	}
 	r.mu.Lock()
-	r.past.create(rec)
-	g := r.past.last()
+	r.past.begin(g)
 	r.mu.Unlock()
-	s, err := r.world.Backend.Open(ctx, r.sessionSpec(g))
+	s, err := r.world.Backend.Open(ctx, spec)
 	if err != nil {
 		return r.notCreated(aSession, 0, err)
 	}
@@ -145,7 +161,7 @@ func (r *run) sessionSpec(g *generation) SessionSpec {
 
 // running waits until the session is RUNNING.
 func (r *run) running(ctx, stop context.Context, s Session) (SessionState, error) {
-	wait := 10 * time.Millisecond
+	since := time.Now()
 	for {
 		st, err := s.State(ctx)
 		var refused *Refused
@@ -159,26 +175,28 @@ func (r *run) running(ctx, stop context.Context, s Session) (SessionState, error
 		case st.Status != Creating:
 			return st, &doubt{fmt.Errorf("session %s is %s: %s %s", s.ID(), st.Status, st.ErrorCode, st.ErrorMessage)}
 		}
-		if err := sleep(stop, wait); err != nil {
+		if err := sleep(stop, nextLook(since)); err != nil {
 			return st, err
 		}
-		wait = min(wait*2, 5*time.Second)
 	}
 }
 
 // started asks the first witness twice, to learn whether the service honours keys, and writes the session down.
 func (r *run) started(ctx context.Context, now SessionState) error {
-	rec := sessionRecord{Gen: r.gen.gen, ID: now.ID, Step0: now.Step, TrainerStep0: now.TrainerStep, Applied0: now.Applied, Keys: "honoured"}
+	rec := sessionRecord{Gen: r.gen.gen, ID: now.ID, Step0: now.Step, TrainerStep0: now.TrainerStep, Applied0: now.Applied, Keys: keysHonoured}
 	if err := r.attest(ctx, r.gen.from.Done, r.gen.from.Updates); err != nil {
 		return err
 	}
 	w := r.ledger.witness
+	if w.key == "" {
+		return &doubt{errors.New("what its first request was is lost")}
+	}
 	id, err := r.session.Submit(ctx, w.key, w.body)
 	if err != nil {
 		return fmt.Errorf("ask whether keys are honoured: %w", err)
 	}
 	if id != w.id {
-		rec.Keys = "ignored"
+		rec.Keys = keysIgnored
 		r.ledger.once = true
 		r.tell(Event{Kind: WarnEvent, Done: r.gen.from.Done, Text: "the service ignores idempotency keys: an unclear answer will end the run"})
 	}
@@ -196,7 +214,8 @@ func (r *run) attest(ctx context.Context, done, updates int) error {
 	if err != nil {
 		return err
 	}
-	if o.id == "" { // answered in an earlier life
+	known := slices.ContainsFunc(r.gen.witnesses, func(w witnessRecord) bool { return w.Key == o.key })
+	if known || o.id == "" { // of an earlier life
 		return nil
 	}
 	return r.journal.Add(recWitness, witnessRecord{r.session.ID(), o.key, o.id})
@@ -204,5 +223,5 @@ func (r *run) attest(ctx context.Context, done, updates int) error {
 
 func (r *run) newLedger(s Session) *ledger {
 	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.in.Recipe.Train.Lookahead == 0,
-		patience: r.in.Recipe.InactiveTimeout / 2, ops: map[slot]*operation{}}
+		patience: r.in.Recipe.InactiveTimeout / 2, ops: map[slot]*operation{}, staged: map[string]bool{}}
 }

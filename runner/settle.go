@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"trainer/internal/journal"
 )
@@ -25,7 +26,7 @@ func (l *ledger) settle(ctx context.Context, g *generation, now SessionState, di
 		s := slot{in.Step, in.Kind, in.Index, in.Attempt}
 		l.pos = in.Pos + 1
 		if res, ok := g.results[in.Key]; ok {
-			l.answered(s, in, res)
+			l.answered(s, in, res, g.acks[in.Key])
 			continue
 		}
 		d, err := digest(s)
@@ -54,7 +55,7 @@ func counters(g *generation, at int) error {
 	}
 	switch {
 	case at < answered:
-		return fmt.Errorf("session %s has %d optimiser steps, the journal has seen %d: the service lost work", g.id, at, answered)
+		return unsure("session %s has %d optimiser steps, the journal has seen %d: the service lost work", g.id, at, answered)
 	case at > sent:
 		return &Foreign{fmt.Sprintf("session %s has %d optimiser steps, this run has sent %d: another writer trains it", g.id, at, sent)}
 	}
@@ -66,10 +67,13 @@ type Foreign struct{ Text string }
 
 func (f *Foreign) Error() string { return f.Text }
 
-// answered puts a journaled result into the ledger.
-func (l *ledger) answered(s slot, in intentRecord, res resultRecord) {
-	o := &operation{slot: s, key: in.Key, expect: in.Expect, done: make(chan struct{})}
-	o.res = Result{Loss: res.Loss, Metrics: res.Metrics, Step: res.Step, Version: res.Version, Checkpoint: res.Checkpoint, TokenLoss: res.TokenLoss}
+// answered puts a journaled result into the ledger; id is empty where no answer gave it.
+func (l *ledger) answered(s slot, in intentRecord, res resultRecord, id string) {
+	o := &operation{slot: s, key: in.Key, id: id, expect: in.Expect, done: make(chan struct{})}
+	o.res = Result{Metrics: res.Metrics, Step: res.Step, Version: res.Version, Checkpoint: res.Checkpoint, TokenLoss: res.TokenLoss}
+	if res.Loss != nil {
+		o.res.Loss = *res.Loss
+	}
 	if res.Status != "COMPLETED" {
 		o.err = &Failed{Op: opOf(s.kind), Code: res.Code, Message: "as the journal says"}
 	}
@@ -77,6 +81,7 @@ func (l *ledger) answered(s slot, in intentRecord, res resultRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ops[s] = o
+	l.bodies = append(l.bodies, o)
 }
 
 func opOf(kind string) OpName {
@@ -110,8 +115,8 @@ func (l *ledger) resolve(ctx context.Context, g *generation, p pending, at int) 
 		return l.fetch(ctx, p, id)
 	}
 	if s.mutating() {
-		if g.started.Keys != "honoured" {
-			return errors.New("the service ignores idempotency keys: what was sent may or may not have run, and is not sent again")
+		if g.started.Keys != keysHonoured {
+			return unsure("the service ignores idempotency keys: what was sent may or may not have run, and is not sent again")
 		}
 		if err := l.vouch(ctx); err != nil {
 			return err
@@ -123,9 +128,10 @@ func (l *ledger) resolve(ctx context.Context, g *generation, p pending, at int) 
 	}
 	if err != nil {
 		if s.mutating() {
-			return fmt.Errorf("the stored request: %w", err)
+			return unsure("the stored request: %w", err)
 		}
-		return nil // harmless and never answered: whoever needs it asks under the next attempt
+		l.close(s, in.Key, ErrGone) // harmless: whoever needs it asks under the next attempt
+		return nil
 	}
 	id, err := l.post(ctx, s, in.Key, Prepared{Op: opOf(s.kind), Body: body, PayloadID: in.PayloadID})
 	if err != nil {
@@ -134,8 +140,23 @@ func (l *ledger) resolve(ctx context.Context, g *generation, p pending, at int) 
 	if err := l.journal.Add(recAck, ackRecord{in.Key, id}); err != nil {
 		return err
 	}
+	if s.kind == kindWitness {
+		l.testify(stored{in.Key, id, Prepared{Op: opOf(s.kind), Body: body}})
+	}
 	return l.fetch(ctx, p, id)
 }
+
+// close puts an operation into the ledger that will never have a result.
+func (l *ledger) close(s slot, key string, err error) {
+	o := &operation{slot: s, key: key, op: opOf(s.kind), done: make(chan struct{}), err: err}
+	close(o.done)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ops[s] = o
+}
+
+// unsure is a doubt of ours: sending again could train a batch twice.
+func unsure(format string, a ...any) error { return &doubt{fmt.Errorf(format, a...)} }
 
 // infer takes an optimiser step as applied, since the session's counter shows it.
 func (l *ledger) infer(s slot, in intentRecord) error {
@@ -143,7 +164,7 @@ func (l *ledger) infer(s slot, in intentRecord) error {
 	if err := l.journal.Append(recResult, res); err != nil {
 		return err
 	}
-	l.answered(s, in, res)
+	l.answered(s, in, res, "")
 	return nil
 }
 
@@ -185,8 +206,8 @@ func (l *ledger) ended() []*operation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var ops []*operation
-	for _, o := range l.ops {
-		if !o.dropped && o.final() && o.key != l.witness.key {
+	for _, o := range l.bodies {
+		if o.final() && o.key != l.witness.key {
 			ops = append(ops, o)
 		}
 	}
@@ -194,10 +215,14 @@ func (l *ledger) ended() []*operation {
 }
 
 func (l *ledger) drop(ops []*operation) {
+	dropped := make(map[*operation]bool, len(ops))
 	for _, o := range ops {
-		o.dropped = true
+		dropped[o] = true
 		_ = os.Remove(l.path(o.key)) // a body left behind does no harm
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bodies = slices.DeleteFunc(l.bodies, func(o *operation) bool { return dropped[o] })
 }
 
 var _ recorder = (*journal.Journal)(nil)

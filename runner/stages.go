@@ -1,19 +1,22 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
 
-// ready is a step whose requests are encoded and uploaded.
+// ready is a step whose requests are encoded, uploaded and stored.
 type ready struct {
 	step  int
 	batch Batch
-	ops   []Prepared
+	items []item
+	optim item
 }
 
 // flight is a step whose operations are submitted, and what follows it.
@@ -65,18 +68,28 @@ func (s *stages) wait() error {
 func (r *run) train(ctx, stop context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stages{ctx: ctx, cancel: cancel}
-	r.ledger.whenTainted(cancel)
+	r.ledger.whenTainted(r.early.halt) // what was sent before still lands
 	unwatch := context.AfterFunc(stop, r.early.halt)
 	defer unwatch()
 
+	var unready, broke error // what ended prepare, submit: the steps before it still land
 	ahead := 1 + r.in.Recipe.Train.Lookahead
 	prepared := make(chan ready, ahead)
 	flights := make(chan *flight, ahead+1)
 	slots := make(chan struct{}, ahead)
-	s.start(func() error { defer close(prepared); return r.prepare(ctx, prepared) })
-	s.start(func() error { defer close(flights); return r.submit(ctx, prepared, flights, slots) })
+	s.start(func() error {
+		defer close(prepared)
+		unready = r.prepare(ctx, prepared)
+		return nil
+	})
+	s.start(func() error {
+		defer close(flights)
+		broke = r.submit(ctx, prepared, flights, slots)
+		r.early.halt()
+		return nil
+	})
 	s.start(func() error { return r.collect(ctx, flights, slots) })
-	err := s.wait()
+	err := cmp.Or(s.wait(), broke, unready, r.ledger.tainted())
 	r.ledger.waits.Wait()
 	if err == nil && r.doneSteps() < r.until && !r.early.stopped() {
 		err = context.Cause(stop)
@@ -87,16 +100,12 @@ func (r *run) train(ctx, stop context.Context) error {
 // prepare makes batches and their requests, as far ahead as the channel allows.
 func (r *run) prepare(ctx context.Context, out chan<- ready) error {
 	for step := r.from; step < r.until; step++ {
-		b, err := r.batches.next(ctx, step)
+		p, err := r.ready(ctx, step)
 		if err != nil {
 			return err
 		}
-		ops, err := r.gradient.prepare(ctx, r.session, b)
-		if err != nil {
-			return fmt.Errorf("prepare step %d: %w", step+1, err)
-		}
 		select {
-		case out <- ready{step, b, ops}:
+		case out <- p:
 		case <-r.early.halted:
 			return nil
 		case <-ctx.Done():
@@ -104,6 +113,25 @@ func (r *run) prepare(ctx context.Context, out chan<- ready) error {
 		}
 	}
 	return nil
+}
+
+// ready makes the requests of a step, with their bodies on disk, so that nothing is left to do when its turn comes but to
+// write the intents and to send.
+func (r *run) ready(ctx context.Context, step int) (ready, error) {
+	b, err := r.batches.next(ctx, step)
+	if err != nil {
+		return ready{}, err
+	}
+	items, err := r.gradient.prepare(ctx, r.session, step, b)
+	if err != nil {
+		return ready{}, fmt.Errorf("prepare step %d: %w", step+1, err)
+	}
+	body, err := r.session.Prepare(ctx, Optim{Optimizer: r.in.Recipe.Optimizer, Rate: r.plan.Rates[step]})
+	if err != nil {
+		return ready{}, fmt.Errorf("prepare the optimizer step %d: %w", step+1, err)
+	}
+	optim := item{slot: slot{step: step, kind: kindOptimStep}, body: body}
+	return ready{step, b, items, optim}, r.ledger.stage(append(slices.Clone(items), optim))
 }
 
 // submit puts steps in flight in order, and behind each what is due after it. The first flight carries no step: it is
@@ -128,8 +156,11 @@ func (r *run) submit(ctx context.Context, in <-chan ready, out chan<- *flight, s
 			return nil
 		}
 		f := &flight{step: p.step, updates: last.updates + 1, batch: p.batch, landed: make(chan struct{})}
-		if err := r.launch(ctx, f, p.ops); err != nil {
-			return err
+		if err := r.launch(ctx, f, p); err != nil {
+			if f.optim != nil { // the step itself is under way
+				pass(ctx, out, f)
+			}
+			return r.explain(f, err)
 		}
 		if !pass(ctx, out, f) {
 			return nil
@@ -158,28 +189,24 @@ func await(ctx context.Context, landed <-chan struct{}) bool {
 }
 
 // launch submits a step's operations and what follows it, in the order in which the service must apply them.
-func (r *run) launch(ctx context.Context, f *flight, ops []Prepared) (err error) {
-	if f.collect, err = r.gradient.submit(ctx, r.ledger, f.step, f.updates-1, f.batch, ops); err != nil {
+func (r *run) launch(ctx context.Context, f *flight, p ready) (err error) {
+	for i := range p.items {
+		p.items[i].expect = f.updates - 1
+	}
+	p.optim.expect = f.updates
+	if f.collect, f.optim, err = r.gradient.submit(ctx, r.ledger, f.batch, p.items, p.optim); err != nil {
 		return err
 	}
-	p, err := r.session.Prepare(ctx, Optim{Optimizer: r.in.Recipe.Optimizer, Rate: r.plan.Rates[f.step]})
-	if err != nil {
-		return fmt.Errorf("prepare the optimizer step %d: %w", f.step+1, err)
-	}
-	done, err := r.ledger.submit(ctx, item{slot: slot{step: f.step, kind: kindOptimStep}, body: p, expect: f.updates})
-	if err != nil {
-		return err
-	}
-	f.optim = done[0]
 	return r.follow(ctx, f, f.step+1)
 }
 
-// collect waits for the steps in order, writes each down, and tells.
+// collect waits for the steps in order, writes each down, and tells. A step gives its slot back as soon as its operations
+// have ended: what is written and told then is done while the next ones run.
 func (r *run) collect(ctx context.Context, in <-chan *flight, slots <-chan struct{}) error {
 	r.lastStep = time.Now()
 	for f := range in {
 		if f.collect != nil {
-			if err := r.land(ctx, f); err != nil {
+			if err := r.land(ctx, f, slots); err != nil {
 				return err
 			}
 		}
@@ -187,15 +214,12 @@ func (r *run) collect(ctx context.Context, in <-chan *flight, slots <-chan struc
 			return err
 		}
 		close(f.landed)
-		if f.collect != nil {
-			<-slots
-		}
 	}
 	return nil
 }
 
 // land makes a step of what its operations gave.
-func (r *run) land(ctx context.Context, f *flight) error {
+func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error {
 	m, err := f.collect(ctx)
 	if err != nil {
 		return r.explain(f, err)
@@ -207,14 +231,15 @@ func (r *run) land(ctx context.Context, f *flight) error {
 	if err := r.count(f, res.Step); err != nil {
 		return err
 	}
+	<-slots
 	for k, v := range f.batch.Metrics {
 		m[k] = v
 	}
 	m["learning_rate"] = r.plan.Rates[f.step]
 	r.clock(m)
-	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Applied: true, Updates: f.updates, Rows: f.batch.Hash, Metrics: finite(m)}
+	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Updates: f.updates, Rows: f.batch.Hash, Metrics: finite(m)}
 	ended := r.ledger.ended()
-	if err := r.journal.Append(recStep, rec); err != nil {
+	if err := r.journal.Append(recStep, rec.step()); err != nil {
 		return fmt.Errorf("journal step %d: %w", f.step+1, err)
 	}
 	r.ledger.drop(ended)
@@ -259,8 +284,8 @@ func (r *run) clock(m map[string]float64) {
 	r.lastStep = now
 	m["time/step_seconds"] = took
 	m["time/elapsed_seconds"] = now.Sub(r.begun).Seconds()
-	if took > 0 {
-		m["time/tokens_per_second"] = m["tokens"] / took
+	if perSecond, ok := r.speed.add(m["tokens"], took); ok {
+		m["time/tokens_per_second"] = perSecond
 	}
 	m["cost/usd"] = r.lease.cost()
 }

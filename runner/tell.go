@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -40,9 +41,11 @@ type mouth struct {
 	sink   Sink
 	mu     sync.Mutex
 	queue  []Event
+	deaf   bool // it has panicked: what is told to it would pile up
 	wake   chan struct{}
 	closed chan struct{}
 	done   chan struct{}
+	broke  error // the panic that silenced it; set before done is closed
 }
 
 func newMouth(s Sink) *mouth {
@@ -53,7 +56,9 @@ func newMouth(s Sink) *mouth {
 
 func (m *mouth) say(e Event) {
 	m.mu.Lock()
-	m.queue = append(m.queue, e)
+	if !m.deaf {
+		m.queue = append(m.queue, e)
+	}
 	m.mu.Unlock()
 	select {
 	case m.wake <- struct{}{}:
@@ -61,10 +66,18 @@ func (m *mouth) say(e Event) {
 	}
 }
 
-// speak emits until the queue is empty behind close. A sink that panics is silenced: telling never decides.
+// speak emits until the queue is empty behind close. A sink that panics is silenced, since telling never decides, and the
+// end of the run says so.
 func (m *mouth) speak() {
 	defer close(m.done)
-	defer func() { _ = recover() }()
+	defer func() {
+		if p := recover(); p != nil {
+			m.broke = fmt.Errorf("%T: %w", m.sink, &Panic{Value: p, Stack: debug.Stack()})
+			m.mu.Lock()
+			m.queue, m.deaf = nil, true
+			m.mu.Unlock()
+		}
+	}()
 	for {
 		m.mu.Lock()
 		batch := m.queue
@@ -95,7 +108,12 @@ func (m *mouth) empty() bool {
 // sinkPatience bounds how long the end of a run waits for a sink.
 const sinkPatience = 30 * time.Second
 
-func (m *mouth) close(ctx context.Context) error {
+func (m *mouth) close(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%T: %w", m.sink, &Panic{Value: p, Stack: debug.Stack()})
+		}
+	}()
 	close(m.closed)
 	select {
 	case <-m.done:
@@ -104,7 +122,7 @@ func (m *mouth) close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sinkPatience)
 	defer cancel()
-	return m.sink.Close(ctx)
+	return errors.Join(m.broke, m.sink.Close(ctx))
 }
 
 // finite leaves out what JSON cannot carry.

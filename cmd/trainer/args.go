@@ -28,14 +28,19 @@ func usageError(c *cli.Context, err error, _ bool) error {
 func unknownFlag(c *cli.Context, name string) string {
 	text := fmt.Sprintf("--%s is not a flag", name)
 	key := strings.ReplaceAll(name, "-", "_")
-	if path := recipeKey(recipe.Keys(), key); path != "" {
+	var flags []string
+	for _, f := range c.Command.Flags {
+		flags = append(flags, f.Names()...)
+	}
+	if path := recipeKey(recipe.Keys(), key); path != "" && slices.Contains(flags, "set") {
 		return fmt.Sprintf("%s; a value of the recipe is set with --set %s=VALUE", text, path)
 	}
-	var names []string
-	for _, f := range c.Command.Flags {
-		names = append(names, f.Names()...)
+	if c.Command.Name == "" || c.Command.Name == "trainer" {
+		if slices.Contains(names(c.App.Commands), name) {
+			return fmt.Sprintf("%s; it is a command: `trainer %s`", text, name)
+		}
 	}
-	if n := diag.Nearest(name, names); n != "" {
+	if n := diag.Nearest(name, flags); n != "" {
 		text += fmt.Sprintf("; did you mean --%s?", n)
 	}
 	return text
@@ -54,12 +59,29 @@ func recipeKey(k *recipe.Key, key string) string {
 	return ""
 }
 
-func (a *app) unknownCommand(c *cli.Context, name string) error {
-	var names []string
-	for _, cmd := range c.App.Commands {
-		names = append(names, cmd.Name)
+func unknownCommand(parent string, cmds []*cli.Command, name string) error {
+	return &usage{fmt.Sprintf("%s: %q is not a command%s; see `%s --help`", parent, name, diag.DidYouMean(name, names(cmds)), parent)}
+}
+
+func names(cmds []*cli.Command) []string {
+	out := make([]string, len(cmds))
+	for i, c := range cmds {
+		out[i] = c.Name
 	}
-	return &usage{fmt.Sprintf("trainer: %q is not a command%s; see `trainer --help`", name, diag.DidYouMean(name, names))}
+	return out
+}
+
+// noMore refuses arguments beyond those that ArgsUsage names: an ignored word is a run that was not asked for.
+func noMore(c *cli.Context) error {
+	takes := c.Command.ArgsUsage
+	most := len(strings.Fields(takes))
+	if strings.HasSuffix(takes, "…") || c.NArg() <= most {
+		return nil
+	}
+	if most == 0 {
+		takes = "nothing"
+	}
+	return &usage{fmt.Sprintf("%s: takes %s; %q is too much", c.Command.HelpName, takes, c.Args().Get(most))}
 }
 
 // flagsFirst moves the flags of a command in front of its arguments, since the library stops at the first argument:
@@ -104,10 +126,13 @@ func split(cmd *cli.Command, args []string) (flags, plain []string) {
 			continue
 		}
 		flags = append(flags, arg)
-		if takesValue(cmd, arg) && i+1 < len(args) {
-			i++
-			flags = append(flags, args[i])
+		if !takesValue(cmd, arg) {
+			continue
 		}
+		if i++; i == len(args) {
+			return flags, nil // it stays last, so that the library sees that its value is missing
+		}
+		flags = append(flags, args[i])
 	}
 	return flags, plain
 }

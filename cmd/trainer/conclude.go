@@ -4,17 +4,21 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"time"
 
 	"trainer/internal/report"
 	"trainer/runner"
 )
 
 // conclude prints how a life ended, and what to do next: advice stands beside the error, not in it.
-func (a *app) conclude(s runner.Summary, err error) {
+func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox bool) {
 	if s.Dir == "" {
 		return
 	}
-	fmt.Fprintf(a.out, "%s: %d of %d steps%s\n", s.Outcome, s.Done, s.Steps, figures(s))
+	fmt.Fprintf(a.out, "%s: %s of %s steps%s\n", s.Outcome, report.Count(s.Done), report.Count(s.Steps), figures(s, took, sandbox))
+	if s.Idle {
+		fmt.Fprintln(a.err, "trainer: the run was complete, so nothing was done")
+	}
 	fmt.Fprintf(a.out, "report: %s\n", filepath.Join(s.Dir, "report.html"))
 	if s.Untold != nil {
 		fmt.Fprintf(a.err, "trainer: the run is not touched, but not all could be told: %v\n", s.Untold)
@@ -23,7 +27,19 @@ func (a *app) conclude(s runner.Summary, err error) {
 		fmt.Fprintf(a.out, "still there: %s\n", left)
 	}
 	if err != nil && s.Outcome != "complete" {
-		fmt.Fprintf(a.out, "next: `trainer resume %s` continues after %d steps\n", s.Dir, resumable(s))
+		if s.Done > 0 && resumable(s) == 0 && len(s.Unreleased) == 0 {
+			fmt.Fprintln(a.out, "next: nothing was saved, so start anew with `trainer run`; a smaller checkpoint.every saves sooner")
+			return
+		}
+		from := "begins at the first step"
+		switch n := resumable(s); n {
+		case 0:
+		case 1:
+			from = "continues after 1 step"
+		default:
+			from = fmt.Sprintf("continues after %s steps", report.Count(n))
+		}
+		fmt.Fprintf(a.out, "next: `trainer resume %s` %s\n", s.Dir, from)
 		return
 	}
 	for _, c := range s.Saved {
@@ -43,7 +59,8 @@ func (a *app) conclude(s runner.Summary, err error) {
 	}
 }
 
-func figures(s runner.Summary) string {
+// figures are the newest ones. A price of the sandbox is a rehearsal, which is said, since nobody is charged.
+func figures(s runner.Summary, took time.Duration, sandbox bool) string {
 	text := ""
 	if !math.IsNaN(s.LastLoss) {
 		text += ", train/loss " + report.Loss(s.LastLoss)
@@ -51,7 +68,14 @@ func figures(s runner.Summary) string {
 	if !math.IsNaN(s.LastEval) {
 		text += ", eval/loss " + report.Loss(s.LastEval)
 	}
-	return text + ", cost " + report.USD(s.CostUSD)
+	text += ", cost " + report.USD(s.CostUSD)
+	if sandbox && s.CostUSD > 0 {
+		text += " (rehearsed on the sandbox: nothing is charged)"
+	}
+	if s.Idle {
+		return text
+	}
+	return text + ", took " + report.Duration(took)
 }
 
 // resumable is the step from which a resume goes on: that of the newest checkpoint when the session is gone.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/urfave/cli/v2"
+
 	"trainer/internal/diag"
 	"trainer/runner"
 )
@@ -23,11 +25,12 @@ const (
 func exitCode(err error) int {
 	var list diag.List
 	var wrong *usage
+	var help cli.ExitCoder // the library's own help command, asked for a topic that there is not
 	var refused *runner.Refused
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &list), errors.As(err, &wrong):
+	case errors.As(err, &list), errors.As(err, &wrong), errors.As(err, &help):
 		return exitUsage
 	case errors.Is(err, runner.ErrInterrupted):
 		return exitInterrupted

@@ -18,13 +18,15 @@ import (
 type app struct {
 	out, err io.Writer
 	getenv   func(string) string
-	tty      bool // err is a terminal
+	tty      bool // err is a terminal that a bar can be drawn on
 	width    int  // its columns, 0 when unknown
+	outTTY   bool // out is a terminal too
 }
 
 func main() {
 	a := &app{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
 	a.tty, a.width = terminal(os.Stderr)
+	a.outTTY, _ = terminal(os.Stdout)
 	os.Exit(a.main(context.Background(), os.Args))
 }
 
@@ -60,7 +62,7 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 		Commands:                  a.commands(),
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				return a.unknownCommand(c, name)
+				return unknownCommand("trainer", c.App.Commands, name)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -71,9 +73,19 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	return a.fail(c.RunContext(ctx, flagsFirst(c.Commands, args)))
 }
 
-// strict makes a command and those below it report wrong usage through exit.go.
+// strict makes a command and those below it report wrong usage through exit.go, and ignore no word of it.
 func strict(c *cli.Command) {
 	c.OnUsageError = usageError
+	if len(c.Subcommands) == 0 {
+		c.Before = noMore
+		return
+	}
+	c.Action = func(ctx *cli.Context) error {
+		if name := ctx.Args().First(); name != "" {
+			return unknownCommand(c.HelpName, c.Subcommands, name)
+		}
+		return cli.ShowSubcommandHelp(ctx)
+	}
 	for _, sub := range c.Subcommands {
 		strict(sub)
 	}

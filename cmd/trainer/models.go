@@ -20,7 +20,7 @@ func (a *app) models() *cli.Command {
 		Flags:       []cli.Flag{sandboxFlag, jsonFlag},
 		Action: func(c *cli.Context) error {
 			name := c.Args().First()
-			w, err := a.place(name, c.Bool("sandbox"))
+			w, err := a.place(name, c.Bool("sandbox") || loopback(a.getenv("TOGETHER_BASE_URL")))
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -78,12 +77,15 @@ func weights(r *recipe.Recipe) string {
 	return fmt.Sprintf("LoRA rank %d", r.LoRA.Rank)
 }
 
-// printJSON prints v as one indented object.
-func (a *app) printJSON(v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(a.out, strings.TrimSpace(string(b)))
-	return err
+// printJSON prints v as one indented value.
+func (a *app) printJSON(v any) error { return a.encode(v, "  ") }
+
+// printLine prints v on one line: commands that take several recipes print one a recipe.
+func (a *app) printLine(v any) error { return a.encode(v, "") }
+
+func (a *app) encode(v any, indent string) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(v)
 }

@@ -28,7 +28,7 @@ func (a *app) resources() *cli.Command {
 					if err != nil {
 						return err
 					}
-					mine, err := l.client.Mine(c.Context, c.Bool("all"))
+					mine, _, err := l.client.Mine(c.Context, c.Bool("all"))
 					if err != nil {
 						return err
 					}
@@ -67,6 +67,9 @@ func (a *app) resources() *cli.Command {
 // service is the client of the service, or of a sandbox that runs at a loopback TOGETHER_BASE_URL.
 func (a *app) service() (*link, error) {
 	w, err := a.place("", loopback(a.getenv("TOGETHER_BASE_URL")))
+	if errors.Is(err, errNoKey) {
+		return nil, &usage{"TOGETHER_API_KEY is not set, so the service cannot be asked; for a running `trainer sandbox serve`, set TOGETHER_BASE_URL to its address"}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,18 +24,19 @@ func (a *app) resume() *cli.Command {
 		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
 			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n\n" +
 			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50",
-		Flags: []cli.Flag{setFlag, jsonFlag},
+		Flags: []cli.Flag{setFlag, jsonFlag,
+			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"}},
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
 				return err
 			}
-			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"))
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"))
 		},
 	}
 }
 
-func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json bool) error {
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := reload(dir, sets)
@@ -59,7 +61,7 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json boo
 	if err != nil {
 		return err
 	}
-	return a.live(hard, stop, in, p, w, dir, json)
+	return a.live(hard, stop, in, p, w, dir, json, takeOver)
 }
 
 // free are the keys that may change on resume, with all below them.
@@ -68,7 +70,7 @@ var free = []string{"limits", "logging", "eval", "checkpoint", "keep_resources",
 // reload loads the run's own recipe with what resume may change, and keeps the change for the next resume.
 func reload(dir string, sets []string) (*recipe.Recipe, error) {
 	path := filepath.Join(dir, runner.ResolvedName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, &usage{fmt.Sprintf("%s is not a run folder: it has no %s", dir, runner.ResolvedName)}
 	}
 	was, err := recipe.Load(path)

@@ -10,6 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trainer/internal/hub"
+	"trainer/internal/journal"
+	"trainer/internal/report"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -35,8 +37,11 @@ func (a *app) run() *cli.Command {
 				return err
 			}
 			sets := c.StringSlice("set")
-			if id := c.String("attach"); id != "" {
-				sets = append(sets, "model_resources_id="+id)
+			if c.IsSet("attach") {
+				if c.String("attach") == "" {
+					return &usage{"trainer run: --attach: give the id of a resource; see `trainer resources list`"}
+				}
+				sets = append(sets, "model_resources_id="+c.String("attach"))
 			}
 			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), c.Bool("json"))
 		},
@@ -73,7 +78,10 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 	if err != nil {
 		return err
 	}
-	return a.live(hard, stop, in, p, w, dir, json)
+	for _, h := range hints(in) {
+		fmt.Fprintln(a.err, h)
+	}
+	return a.live(hard, stop, in, p, w, dir, json, false)
 }
 
 // prepare opens what the recipe names and plans.
@@ -97,7 +105,10 @@ func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w wh
 }
 
 // live runs a life in dir and prints how it ended.
-func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, json bool) error {
+func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, json, takeOver bool) error {
+	if err := journal.Free(dir); err != nil { // before the sandbox, whose own lock would speak of another folder
+		return err
+	}
 	store := ""
 	if w.embedded {
 		store = sandboxDir(dir)
@@ -109,10 +120,16 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 	if err != nil {
 		return err
 	}
-	s, err := runner.Run(hard, stop, in, p, a.world(w, l, dir, json))
+	began := time.Now()
+	world := a.world(w, l, dir, json)
+	world.TakeOver = takeOver
+	s, err := runner.Run(hard, stop, in, p, world)
 	err = errors.Join(err, l.close())
+	if s.Idle {
+		err = errors.Join(err, report.Restore(dir))
+	}
 	if !json {
-		a.conclude(s, err)
+		a.conclude(s, err, time.Since(began), w.sandbox)
 	}
 	return err
 }

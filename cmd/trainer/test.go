@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,6 +67,7 @@ type checked struct {
 func (a *app) testRecipe(ctx context.Context, path string, sets []string, runs string) (v tested, err error) {
 	hard, stop, done := signals(ctx)
 	defer done()
+	sets = append(slices.Clone(sets), "model_resources_id=null") // a resource of the service, which is not asked here
 	r, err := recipe.Load(path, sets...)
 	if err != nil {
 		return v, err
@@ -79,7 +81,7 @@ func (a *app) testRecipe(ctx context.Context, path string, sets []string, runs s
 	if err != nil {
 		return v, err
 	}
-	w := where{sandbox: true, embedded: true, key: "sandbox"}
+	w := where{sandbox: true, embedded: true, key: anyKey}
 	if err := a.check(stop, in, p, w); err != nil {
 		return v, err
 	}
@@ -123,7 +125,7 @@ func until(r *recipe.Recipe, p *runner.Plan) int {
 // quietLife runs with the files of the run folder alone being told.
 func (a *app) quietLife(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string) (runner.Summary, error) {
 	quiet := *a
-	quiet.out, quiet.err, quiet.tty = nil, nil, false
+	quiet.out, quiet.err, quiet.tty, quiet.outTTY = nil, nil, false, false
 	store := filepath.Join(dir, "sandbox")
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return runner.Summary{}, err
@@ -141,7 +143,7 @@ func (a *app) quietLife(hard, stop context.Context, in *runner.Inputs, p *runner
 
 func (a *app) printTest(v tested, asJSON bool) error {
 	if asJSON {
-		return a.printJSON(v)
+		return a.printLine(v)
 	}
 	word := "ok"
 	if !v.OK {

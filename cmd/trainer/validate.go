@@ -27,7 +27,7 @@ func (a *app) validate() *cli.Command {
 			for _, path := range c.Args().Slice() {
 				v, err := a.validateOne(c, path)
 				if c.Bool("json") {
-					if jerr := a.printJSON(v); jerr != nil {
+					if jerr := a.printLine(v); jerr != nil {
 						return jerr
 					}
 				}
@@ -65,7 +65,11 @@ type verdict struct {
 
 func (v verdict) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ok: %s rows, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	held := ""
+	if v.Held > 0 {
+		held = fmt.Sprintf(" and %s held out", report.Count(v.Held))
+	}
+	fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\n  %s", n)
 	}
@@ -83,6 +87,8 @@ func (a *app) validateOne(c *cli.Context, path string) (verdict, error) {
 		for _, p := range list.Sorted() {
 			v.Problems = append(v.Problems, p.String())
 		}
+	} else if err != nil {
+		v.Problems = []string{err.Error()}
 	}
 	v.OK = err == nil
 	return v, err
@@ -118,17 +124,19 @@ func notes(in *runner.Inputs) []string {
 	for _, s := range in.Train.Sources() {
 		out = append(out, fmt.Sprintf("%s: %s rows as %s", s.Name, report.Count(s.Rows), s.Format))
 	}
-	if n := in.Data.SkippedRows; n > 0 {
-		out = append(out, fmt.Sprintf("%s bad rows skipped, as dataset.on_bad_row says; the first: %s", report.Count(n), in.Data.Skipped[0]))
-	}
-	if n := in.Data.Dropped; n > 0 {
-		out = append(out, fmt.Sprintf("%s overlong rows dropped, as dataset.overlong says", report.Count(n)))
-	}
-	if n := in.Data.Cut; n > 0 {
-		out = append(out, fmt.Sprintf("%s overlong rows cut, as dataset.overlong says", report.Count(n)))
-	}
+	out = append(out, in.LeftOut()...)
 	if in.StandIn {
 		out = append(out, "sandbox: a small model stands in for "+in.Recipe.BaseModel+", with its own tokenizer")
 	}
-	return out
+	return append(out, hints(in)...)
+}
+
+// hints are what a newcomer would wonder about later: with the default rate, which suits real models, the sandbox's tiny
+// one hardly moves in a short run.
+func hints(in *runner.Inputs) []string {
+	if !in.Sandbox || in.Recipe.Given("optimizer.learning_rate") || in.Recipe.LoRA == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("hint: optimizer.learning_rate is left at %s, the default for real models; on the sandbox the loss falls faster with --set optimizer.learning_rate=3e-3",
+		report.Rate(in.Recipe.Optimizer.LearningRate))}
 }

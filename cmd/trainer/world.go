@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,21 +34,43 @@ var errNoKey = &usage{"TOGETHER_API_KEY is not set; set it to run at the service
 // address; everything else means the service, and never switches silently.
 func (a *app) place(model string, asked bool) (where, error) {
 	base, key := a.getenv("TOGETHER_BASE_URL"), a.getenv("TOGETHER_API_KEY")
+	if base != "" && !isAddress(base) {
+		return where{}, &usage{"TOGETHER_BASE_URL: " + shown(base) + " is not an address; it begins with https:// or http://, and a port is at most 65535"}
+	}
 	if asked || strings.HasPrefix(model, runner.SandboxPrefix) {
 		if loopback(base) {
-			return where{sandbox: true, base: base, key: or(key, "sandbox")}, nil
+			return where{sandbox: true, base: base, key: or(key, anyKey)}, nil
 		}
-		return where{sandbox: true, embedded: true, key: "sandbox"}, nil
+		return where{sandbox: true, embedded: true, key: anyKey}, nil
 	}
 	if key == "" {
 		return where{}, errNoKey
 	}
-	if base != "" {
-		if u, err := url.Parse(base); err != nil || u.Host == "" {
-			return where{}, &usage{"TOGETHER_BASE_URL: " + base + " is not an address; it begins with https:// or http://"}
-		}
-	}
 	return where{base: base, key: key}, nil
+}
+
+// anyKey is sent to a sandbox that asks for none. The client cuts its key out of every message, so it is no word.
+const anyKey = "sandbox-takes-any-key"
+
+// shown is an address for a message: one that carries a password is not repeated.
+func shown(base string) string {
+	if strings.Contains(base, "@") {
+		return "its value"
+	}
+	return strconv.Quote(base)
+}
+
+// isAddress says whether requests can be sent to base at all.
+func isAddress(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return false
+	}
+	if u.Port() == "" {
+		return true
+	}
+	_, err = strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil
 }
 
 func or(a, b string) string {
@@ -70,11 +94,12 @@ type link struct {
 	client *together.Client
 	server *sandbox.Server // nil unless embedded
 	tell   atomic.Pointer[func(runner.Event)]
+	say    io.Writer // where nobody listens to tell yet; nil: nowhere
 }
 
 // connect makes the client; an embedded sandbox keeps its state in dir, or in memory when dir is empty.
 func (a *app) connect(w where, dir string) (*link, error) {
-	l := &link{}
+	l := &link{say: a.err}
 	headers, err := customHeaders(a.getenv("TOGETHER_CUSTOM_HEADERS"))
 	if err != nil {
 		return nil, err
@@ -97,10 +122,13 @@ func (l *link) close() error {
 	return l.server.Close()
 }
 
-// retried passes what the client does again on to who listens.
+// retried passes what the client does again on to who listens: a silent wait looks like a hang.
 func (l *link) retried(r together.Retry) {
-	if tell := l.tell.Load(); tell != nil {
+	switch tell := l.tell.Load(); {
+	case tell != nil:
 		(*tell)(runner.Event{Kind: runner.RetryEvent, Text: retryText(r)})
+	case l.say != nil:
+		fmt.Fprintf(l.say, "trainer: %s\n", retryText(r))
 	}
 }
 
@@ -123,7 +151,7 @@ func customHeaders(text string) (http.Header, error) {
 
 // world introduces the parts of a run to each other.
 func (a *app) world(w where, l *link, dir string, json bool) runner.World {
-	sinks := report.Sinks(report.Options{Out: a.out, Err: a.err, TTY: a.tty, JSON: json, Dir: dir, Width: a.width, Color: a.color()})
+	sinks := report.Sinks(report.Options{Out: a.out, Err: a.err, TTY: a.tty, OutTTY: a.outTTY, JSON: json, Dir: dir, Width: a.width, Color: a.color()})
 	return runner.World{
 		Backend: l.client, Resources: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
 		Hear: func(tell func(runner.Event)) { l.tell.Store(&tell) },

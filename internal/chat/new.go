@@ -29,6 +29,8 @@ func New(section recipe.Chat, tok *tokenizer.Tokenizer) (*Template, error) {
 	all := modes()
 	if i := slices.IndexFunc(all, func(m mode) bool { return m.name == section.TrainOn }); i >= 0 {
 		t.mode = all[i]
+	} else if section.TrainOn == "" { // of a loop that samples what it trains on
+		t.mode = mode{picks: func([]Message, int) bool { return false }}
 	} else {
 		faults.Add(diag.Pos{}, "chat.train_on", "%q is not a mode%s", section.TrainOn, diag.DidYouMean(section.TrainOn, modeNames(all)))
 	}

@@ -56,6 +56,10 @@ func TestSourcesAtFault(t *testing.T) {
 		{"a subset of a file", pairRow, recipe.Source{Subset: ptr("x")}, `dataset.train.0.subset: "x": only an hf:// dataset has subsets; leave it out`},
 		{"columns of no format", `{"a": 1, "b": 2}`, recipe.Source{},
 			"dataset.train.0.format: auto: no format is known by the columns a, b of rows.jsonl:1; give format, and fields to map columns to it"},
+		{"columns whose meaning is told by their names", `{"question": "q", "answer": "a"}`, recipe.Source{},
+			"dataset.train.0.format: auto: no format is known by the columns question, answer of rows.jsonl:1; give format, and fields to map columns to it, such as fields: {prompt: question, completion: answer}"},
+		{"a list that is none of messages", `{"prompt": "q", "instances": [{"input": "", "output": "a"}]}`, recipe.Source{Fields: map[string]recipe.Field{"completion": field("instances")}},
+			"rows.jsonl:1: instances.0.output: not a key of a message (role, content, train, weight); a list is read as messages, and a text in it has a path, such as instances.0.output"},
 		{"conversations", `{"conversations": []}`, recipe.Source{},
 			"dataset.train.0.format: auto: no format is known by the columns conversations of rows.jsonl:1; give format, and fields to map columns to it; conversations with role and content in each message are read by fields: {messages: conversations}"},
 		{"pairs", `{"prompt": "q", "chosen": "a", "rejected": "b"}`, recipe.Source{},
@@ -107,6 +111,21 @@ func TestSourcesAtFault(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	})
+}
+
+// What fields map says what is meant, whatever other columns the rows have.
+func TestMappedFieldsTellTheFormat(t *testing.T) {
+	column := func(name string) recipe.Field { return recipe.Field{Columns: []string{name}} }
+	row := `{"prompt": "q", "chosen": "a", "rejected": "b", "text": "t"}`
+	for want, fields := range map[string]map[string]recipe.Field{
+		"prompt_completion": {"completion": column("chosen")},
+		"text":              {"text": column("rejected")},
+	} {
+		f := newFixture(t, map[string]string{"rows.jsonl": row}, recipe.Source{Path: "rows.jsonl", Fields: fields})
+		if got := f.mustOpen(t).Train.Sources()[0].Format; got != want {
+			t.Errorf("%v: the rows are %s, want %s", fields, got, want)
+		}
+	}
 }
 
 func TestEveryProblemAtOnceButTheRestIsCounted(t *testing.T) {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"maps"
 	"slices"
 
 	"trainer/internal/chat"
@@ -20,6 +21,14 @@ type format struct {
 }
 
 func (f format) fields() []string { return slices.Concat(f.required, f.optional) }
+
+// mappable are the fields that the recipe's fields may map columns to.
+func (f format) mappable() []string {
+	if f.joins != nil {
+		return slices.Sorted(maps.Keys(f.joins))
+	}
+	return f.fields()
+}
 
 // formats is the table. Under auto the first whose required fields the first row has is taken; what is listed without
 // encode is recognised, so as to be refused by name.
@@ -47,12 +56,21 @@ func named(name string) (format, bool) {
 	return all[i], true
 }
 
-// recognise finds the format of a row by its columns; has tells whether a field of ours is there.
-func recognise(has func(field string) bool) (format, bool) {
-	for _, f := range formats() {
-		if !slices.ContainsFunc(f.required, func(field string) bool { return !has(field) }) {
-			return f, true
-		}
+// recognise finds the format of a row by its columns; has tells whether a field of ours is there. What the recipe maps
+// says what it means, whatever else the rows hold: a format that knows all mapped fields goes before one that does not.
+func recognise(has func(field string) bool, mapped []string) (format, bool) {
+	lacks := func(field string) bool { return !has(field) }
+	fits := func(f format) bool { return !slices.ContainsFunc(f.required, lacks) }
+	knows := func(f format) bool {
+		return !slices.ContainsFunc(mapped, func(field string) bool { return !slices.Contains(f.mappable(), field) })
 	}
-	return format{}, false
+	all := formats()
+	i := slices.IndexFunc(all, func(f format) bool { return fits(f) && knows(f) })
+	if i < 0 {
+		i = slices.IndexFunc(all, fits)
+	}
+	if i < 0 {
+		return format{}, false
+	}
+	return all[i], true
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -100,6 +101,9 @@ func (x *index) place(e entry) diag.Pos {
 	return diag.Pos{File: x.files[e.file].Name, Line: int(e.line)}
 }
 
+// ErrChanged is a row that is no longer what was checked when its file was opened.
+var ErrChanged = errors.New("the file has changed since it was checked; a run needs its rows unchanged")
+
 // read returns the row of an entry, rendered again.
 func (x *index) read(e entry) (chat.Example, error) {
 	raw := make([]byte, e.length)
@@ -112,7 +116,7 @@ func (x *index) read(e entry) (chat.Example, error) {
 		return chat.Example{}, fmt.Errorf("read %s: %w", x.place(e), err)
 	}
 	if crc32.ChecksumIEEE(raw) != e.sum {
-		return chat.Example{}, fmt.Errorf("%s: the file has changed since it was checked; a run needs its rows unchanged", x.place(e))
+		return chat.Example{}, fmt.Errorf("%s: %w", x.place(e), ErrChanged)
 	}
 	ex, _, _, bad := x.encode(x.owner[e.file], raw)
 	if bad != nil {

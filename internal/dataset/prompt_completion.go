@@ -1,6 +1,10 @@
 package dataset
 
-import "trainer/internal/chat"
+import (
+	"fmt"
+
+	"trainer/internal/chat"
+)
 
 // encodePromptCompletion reads {"prompt": …, "completion": …}: each is text, or a list of messages; text beside a list
 // is one message. Under template: none both are text.
@@ -51,13 +55,36 @@ func encodeSides(p, c *column, row value, t *chat.Template) (chat.Example, *faul
 // side reads a list of messages, or text as one message of role.
 func side(c *column, row value, role string) ([]chat.Message, *fault) {
 	if c.holdsList(row) {
-		return messages(c.raw(row), c.String())
+		ms, f := messages(c.raw(row), c.String())
+		if f != nil {
+			f.msg += c.noMessages(row)
+		}
+		return ms, f
 	}
 	text, f := c.text(row)
 	if f != nil {
 		return nil, f
 	}
 	return []chat.Message{{Role: role, Content: text}}, nil
+}
+
+// noMessages helps where a list is none of messages: what is meant is a text somewhere in it.
+func (c *column) noMessages(row value) string {
+	first := c.raw(row).item(0)
+	if first == nil || !first.isObject() {
+		return ""
+	}
+	for _, key := range []string{"role", "content", "from"} {
+		if first.member(key) != nil {
+			return ""
+		}
+	}
+	for name, v := range first.members() {
+		if v.isText() && !v.isBlank() {
+			return fmt.Sprintf("; a list is read as messages, and a text in it has a path, such as %s.0.%s", c, name)
+		}
+	}
+	return ""
 }
 
 func (c *column) holdsList(row value) bool {

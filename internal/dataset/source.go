@@ -75,7 +75,7 @@ func (s *source) pick(row value, at diag.Pos) (format, *problem) {
 	f, ok := recognise(func(field string) bool {
 		_, mapped := s.section.Fields[field]
 		return mapped || row.member(field) != nil
-	})
+	}, slices.Collect(maps.Keys(s.section.Fields)))
 	if !ok {
 		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
 			strings.Join(s.names, ", "), at, s.hint())
@@ -88,7 +88,19 @@ func (s *source) pick(row value, at diag.Pos) (format, *problem) {
 	return f, nil
 }
 
+// usual are the names that others give to a prompt and its completion.
+var usual = [][2]string{
+	{"question", "answer"}, {"query", "response"}, {"instruction", "response"}, {"prompt", "response"}, {"input", "output"},
+	{"problem", "solution"}, {"question", "response"}, {"input", "target"}, {"article", "highlights"}, {"document", "summary"},
+}
+
+// hint is the fields to give, where the names of the columns tell.
 func (s *source) hint() string {
+	for _, pair := range usual {
+		if slices.Contains(s.names, pair[0]) && slices.Contains(s.names, pair[1]) {
+			return fmt.Sprintf(", such as fields: {prompt: %s, completion: %s}", pair[0], pair[1])
+		}
+	}
 	if slices.Contains(s.names, "conversations") {
 		return "; conversations with role and content in each message are read by fields: {messages: conversations}"
 	}
@@ -101,12 +113,9 @@ func (s *source) compile() *problem {
 	for _, field := range s.format.fields() {
 		s.columns[field] = newColumn(field)
 	}
-	known := s.format.fields()
-	if joins := s.format.joins; joins != nil {
-		known = slices.Sorted(maps.Keys(joins))
-		for field, paths := range joins {
-			s.columns[field] = newColumn(paths...)
-		}
+	known := s.format.mappable()
+	for field, paths := range s.format.joins {
+		s.columns[field] = newColumn(paths...)
 	}
 	for _, field := range slices.Sorted(maps.Keys(s.section.Fields)) {
 		key := ".fields." + field

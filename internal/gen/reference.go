@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"trainer/loss"
@@ -52,14 +51,10 @@ descriptions, logging, limits, checkpoints, evaluation (unless ` + "`eval.early_
 `
 
 func losses(b *strings.Builder) {
-	b.WriteString("## Losses and their loops\n\nThe loss type decides the loop. What is not built is checked like the rest, and then refused.\n\n")
-	b.WriteString("| loss.type | loop | built |\n| --- | --- | --- |\n")
-	for _, name := range recipe.LossNames() {
-		built := "no"
-		if slices.ContainsFunc(loss.Kinds(), func(k loss.Kind) bool { return k.Name == name }) {
-			built = "yes"
-		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", name, recipe.LoopOf(name), built)
+	b.WriteString("## Losses and their loops\n\nThe loss type decides the loop. The supervised loop runs; a recipe of another is checked like the rest, and then refused.\n\n")
+	b.WriteString("| loss.type | loop |\n| --- | --- |\n")
+	for _, k := range loss.Kinds() {
+		fmt.Fprintf(b, "| %s | %s |\n", k.Name, k.Loop)
 	}
 	b.WriteString("\n")
 }
@@ -90,8 +85,21 @@ func (p page) section(title, text string, k *recipe.Key) {
 		}
 	}
 	for _, c := range k.Keys {
+		if c.Kind == recipe.Params {
+			p.params(c)
+		}
 		if below := nested(c); below != nil {
 			p.section(heading(c), p.about(c), below)
+		}
+	}
+}
+
+// params writes a table for each type that has parameters.
+func (p page) params(k *recipe.Key) {
+	for _, v := range k.Variants {
+		if len(v.Keys) > 0 {
+			fmt.Fprintf(p.b, "With `type: %s`, `%s` has:\n\n", v.Name, k.Name)
+			p.table(v.Keys)
 		}
 	}
 }

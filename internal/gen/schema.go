@@ -59,6 +59,8 @@ func mapping(d docs, k *recipe.Key) object {
 		}
 		if types := typesOf(k, c); types != nil {
 			needs.add(c.Name, typeIs(k, types))
+		} else if c.Kind == recipe.Params {
+			needs.add(c.Name, params(d, c))
 		}
 	}
 	s := object{{"type", "object"}, {"additionalProperties", false}, {"properties", props}}
@@ -193,21 +195,22 @@ func kind(d docs, k *recipe.Key) object {
 		return object{{"anyOf", []object{{{"const", "auto"}}, bounded(object{{"type", "integer"}}, k)}}}
 	case recipe.Asserts:
 		return object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}, {"pattern", assertForm}}}}
-	case recipe.Params:
-		return params(d, k)
+	case recipe.Params: // which keys it has is said beside the type
+		return object{{"type", "object"}}
 	}
 	return object{}
 }
 
-// params are the keys of every built loss; a loss that is not built has none that are known.
+// params is one of the types of the mapping above, with the parameters that it has.
 func params(d docs, k *recipe.Key) object {
-	props := object{}
-	for _, v := range k.Variants {
-		for _, c := range v.Keys {
-			props.add(c.Name, value(d, c))
-		}
+	types := make([]object, len(k.Variants))
+	for i, v := range k.Variants {
+		types[i] = object{{"properties", object{
+			{"type", object{{"const", v.Name}}},
+			{k.Name, mapping(d, &recipe.Key{Keys: v.Keys})},
+		}}}
 	}
-	return object{{"type", "object"}, {"properties", props}}
+	return object{{"anyOf", types}}
 }
 
 // bounded adds the rules of the key's validate tag.

@@ -66,6 +66,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"a key of the other optimizer":        base + "optimizer: {momentum: 0.5}\n",
 		"a key of another schedule":           base + "lr_schedule: {type: cosine, power: 2}\n",
 		"an expectation without an operator":  base + "test: {expect: {train/loss: '5'}}\n",
+		"a parameter of another loss":         "base_model: m\ndataset: {train: a}\nloss: {type: ppo, params: {beta: 0.1}}\n",
+		"a parameter out of bounds":           "base_model: m\ndataset: {train: a}\nloss: {type: grpo, params: {clip_high_threshold: 0.28}}\n",
+		"a parameter of no loss":              "extends: [a.yaml]\nloss: {params: {betta: 0.1}}\n",
 		"a share of more than all":            "base_model: m\ndataset: {train: a, validation_split: 1.5}\nloss: {type: cross_entropy}\n",
 	} {
 		if faults := check(t, text); len(faults) == 0 {
@@ -74,6 +77,8 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"a child without what its parent gives": "extends: [a.yaml]\nseed: 1\n",
+		"parameters of the named loss":          "base_model: m\ndataset: {train: a}\nloss: {type: grpo, params: {beta: 0.1, agg_type: sequence_mean}}\n",
+		"a parameter without its type":          "extends: [a.yaml]\nloss: {params: {beta: 0.1}}\n",
 		"a key of the named optimizer":          base + "optimizer: {type: muon, momentum: 0.5}\n",
 		"a key of the default optimizer":        base + "optimizer: {beta1: 0.5}\n",
 	} {

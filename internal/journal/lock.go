@@ -60,6 +60,16 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// Free returns nil when dir can be opened now, *Locked when another process, or this one, has it open. Open finds out for
+// itself; this is for what has to be done before.
+func Free(dir string) error {
+	f, err := takeLock(dir)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 func sign(f *os.File) error {
 	data, err := json.Marshal(Owner())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -302,5 +303,33 @@ func TestWriteFileLeavesNothingWhenItCannotReplace(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestWriteFilesWritesEachAsAWhole(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string][]byte{"a": []byte("one"), "b": {}, "c": bytes.Repeat([]byte("x"), 1<<20)}
+	for range 2 { // the second time in place of the first
+		if err := WriteFiles(dir, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range want {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(data))
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != len(want) {
+		t.Errorf("%d names in the folder, %v; want %d", len(left), err, len(want))
+	}
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := WriteFiles(dir, map[string][]byte{"a": []byte("two"), "taken": []byte("x")})
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "taken")) {
+		t.Errorf("got %v, want an error that names the file", err)
+	}
+	if err := WriteFiles(filepath.Join(dir, "none"), nil); err != nil {
+		t.Errorf("nothing to write: %v", err)
 	}
 }

@@ -52,6 +52,9 @@ func (b *board) add(e runner.Event) []string {
 			line += "  " + printable(f.name) + " " + f.value
 		}
 		return []string{line}
+	case runner.SaveEvent: // its registered name, which files and the end of the run have, would break the line
+		line, _, _ := strings.Cut(b.sentence(e), " registered as ")
+		return []string{line}
 	case runner.WarnEvent:
 		return []string{b.paint(yellow, "warning: "+b.sentence(e))}
 	case runner.RetryEvent:

@@ -193,3 +193,12 @@ func TestEtaLeavesOutOneStallAndForgets(t *testing.T) {
 		t.Error("there is a forecast after the last step")
 	}
 }
+
+func TestACheckpointIsOneLineOfATerminal(t *testing.T) {
+	info, _ := script()
+	e := runner.Event{Time: at(1), Kind: runner.SaveEvent, Done: 50, Text: "training 96fbfda3-803c-4bf5-bc60-cd8d1b524ef2 registered as ml_7281f3f519a54af3a637"}
+	got := newBoard(info, false, at(0)).add(e)
+	if want := "checkpoint at step 50: training 96fbfda3-803c-4bf5-bc60-cd8d1b524ef2"; len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -65,7 +65,11 @@ func (c *course) sentence(e runner.Event) string {
 	case runner.RetryEvent:
 		s = "trying again: " + e.Text
 	case runner.EndEvent:
-		s = fmt.Sprintf("%s: %s of %s steps in %s", e.Text, Count(e.Done), Count(c.total), Duration(e.Time.Sub(c.began)))
+		outcome, why, _ := strings.Cut(e.Text, ": ")
+		s = fmt.Sprintf("%s: %s of %s steps in %s", outcome, Count(e.Done), Count(c.total), Duration(e.Time.Sub(c.began)))
+		if why != "" {
+			s += " (" + why + ")"
+		}
 	default:
 		s = e.Text
 	}

@@ -3,8 +3,11 @@ package report
 import (
 	"bytes"
 	_ "embed" // the page
+	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -26,4 +29,12 @@ func WriteHTML(dir string) error {
 		return fmt.Errorf("writing %s: %w", pageFile, err)
 	}
 	return replace(filepath.Join(dir, pageFile), b.Bytes())
+}
+
+// Restore writes the report.html of dir where it is not there any more.
+func Restore(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, pageFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return WriteHTML(dir)
 }

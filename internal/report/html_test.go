@@ -170,6 +170,19 @@ func TestPageOfAWholeRun(t *testing.T) {
 	}
 }
 
+func TestPageOfALaterLifeNamesTheFirstRecipeAndTheNewestBinary(t *testing.T) {
+	first := runner.RunInfo{ID: "0f3e", Name: "capitals", Recipe: "recipes/capitals.yaml", Version: "0.1.0", Sandbox: true, PriceUSDPerHour: 12.4}
+	later := first
+	later.Recipe, later.Version = "runs/capitals/resolved.yaml", "0.2.0"
+	page := newFolder(t).about(first).about(later).steps(3).
+		events(runner.Event{Time: at(9), Kind: runner.EndEvent, Done: 3, Text: "failed: step 4: no space left", Metrics: map[string]float64{"cost/usd": 1}}).page()
+	for _, want := range []string{">recipes/capitals.yaml<", ">0.2.0<", "cost, rehearsed", `badge bad">failed<`, "step 4: no space left"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
 func TestPageOfWhatIsMissingOrBroken(t *testing.T) {
 	line := func(step int, rest string) string { return fmt.Sprintf(`{"step":%d%s}`+"\n", step, rest) }
 	ended := runner.Event{Time: at(9), Kind: runner.EndEvent, Done: 1, Text: "interrupted"}

@@ -75,6 +75,7 @@ func TestEveryStepOfAStandInSaysSo(t *testing.T) {
 func TestLinesOfOtherEnds(t *testing.T) {
 	for text, want := range map[string]string{
 		"failed":      "12:00:09 ERR failed: 0 of 0 steps in <1s",
+		"failed: why": "12:00:09 ERR failed: 0 of 0 steps in <1s (why)",
 		"interrupted": "12:00:09 WRN interrupted: 0 of 0 steps in <1s",
 		"budget":      "12:00:09 WRN budget: 0 of 0 steps in <1s",
 	} {

@@ -12,8 +12,9 @@ import (
 // page is what page.html shows. All of it is text that the template escapes.
 type page struct {
 	Name, ID, BaseModel, Recipe string
+	Version                     string // of the binary
 	Mark, Note                  string // sandbox or stand-in, and what that means
-	Outcome, Class              string
+	Outcome, Class, Why         string // why it ended, where the outcome alone does not say it
 	Tiles                       []tile
 	Loss                        chart
 	Charts                      []chart
@@ -55,7 +56,7 @@ func (f field) Value() string { return f.value }
 func newPage(h *history) *page {
 	info := h.about.info()
 	p := &page{
-		Name: printable(info.Name), ID: printable(info.ID), BaseModel: printable(info.BaseModel), Recipe: printable(info.Recipe),
+		Name: printable(info.Name), ID: printable(info.ID), BaseModel: printable(info.BaseModel), Recipe: printable(info.Recipe), Version: printable(info.Version),
 		Mark: mark(info), Resolved: printableText(h.resolved), Logged: h.logged, Unreadable: h.unreadable,
 	}
 	switch p.Mark {
@@ -65,6 +66,7 @@ func newPage(h *history) *page {
 		p.Note = "trained on the built-in sandbox, not at the service"
 	}
 	p.Outcome, p.Class = outcome(h)
+	_, p.Why, _ = strings.Cut(printable(h.outcome), ": ")
 	if !h.last.IsZero() {
 		p.AsOf = clock(h.last)
 	}
@@ -93,11 +95,11 @@ func outcome(h *history) (text, class string) {
 	case h.outcome == "":
 		return "unfinished: still running, or killed", "open"
 	case kind == "complete":
-		return printable(h.outcome), "good"
+		return kind, "good"
 	case kind == "failed":
-		return printable(h.outcome), "bad"
+		return kind, "bad"
 	}
-	return printable(h.outcome), "open"
+	return printable(kind), "open"
 }
 
 func tiles(h *history) []tile {
@@ -126,6 +128,9 @@ func tiles(h *history) []tile {
 		t := tile{"cost", USD(h.cost), ""}
 		if h.about.USDPerH > 0 {
 			t.Detail = "at " + USD(h.about.USDPerH) + " an hour"
+		}
+		if mark(h.about.info()) != "" {
+			t.Name = "cost, rehearsed"
 		}
 		ts = append(ts, t)
 	}

@@ -30,7 +30,7 @@ func Plan(w io.Writer, p *runner.Plan, width int) error {
 		blocks = append(blocks, append([]string{"lock"}, lockLines(p.Lock)...))
 	}
 	if p.Cost != nil {
-		blocks = append(blocks, append([]string{"cost"}, costLines(p.Cost)...))
+		blocks = append(blocks, append([]string{"cost"}, costLines(p.Cost, p.Lock["backend"] == "sandbox")...))
 	}
 	var text strings.Builder
 	for i, block := range blocks {
@@ -114,15 +114,30 @@ func lockLines(l runner.Lock) []string {
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(l)) {
-		lines = append(lines, printable(fmt.Sprintf("%-*s  %s", longest, name, l[name])))
+		lines = append(lines, printable(fmt.Sprintf("%-*s  %s", longest, name, brief(l[name]))))
 	}
 	return lines
 }
 
-func costLines(c *runner.Cost) []string {
+// brief is the start of a hash, enough to compare by eye; whole ones are in lock.yaml and in JSON. Else it is the value.
+func brief(value string) string {
+	const hash, kept = 64, 16
+	if len(value) == hash {
+		return value[:kept] + "…"
+	}
+	return value
+}
+
+func costLines(c *runner.Cost, sandbox bool) []string {
+	if c.USDPerHour == 0 {
+		return []string{"nothing: " + USD(0) + " an hour"}
+	}
 	lines := []string{USD(c.USDPerHour) + " for every hour that the GPUs are ready"}
 	if c.DeadMan > 0 {
 		lines = append(lines, fmt.Sprintf("a kill -9 can leave them running for %s after the queued work: %s", Duration(c.DeadMan), USD(c.DeadManUSD)))
+	}
+	if sandbox {
+		lines = append(lines, "a rehearsal: the sandbox charges nothing")
 	}
 	return lines
 }

@@ -55,6 +55,20 @@ a kill -9 can leave them running for 16m after the queued work: $3.31
 `)
 }
 
+func TestPlanOnTheSandboxChargesNothing(t *testing.T) {
+	hash := strings.Repeat("0123456789abcdef", 4)
+	for want, usd := range map[string]float64{"\ncost\nnothing: $0.00 an hour\n": 0, "\na rehearsal: the sandbox charges nothing\n": 22} {
+		var b strings.Builder
+		p := &runner.Plan{Lock: runner.Lock{"backend": "sandbox", "recipe": hash}, Cost: &runner.Cost{USDPerHour: usd}}
+		if err := Plan(&b, p, 60); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(b.String(), want) || !strings.Contains(b.String(), "recipe   0123456789abcdef…\n") {
+			t.Errorf("no %q, or the hash is not cut, in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestAPlanOfNothingHasOnlyItsFigures(t *testing.T) {
 	var b strings.Builder
 	if err := Plan(&b, &runner.Plan{Epochs: 0.5}, 0); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
 
 	"trainer/runner"
 )
@@ -21,6 +22,7 @@ type Progress struct {
 	Out   io.Writer
 	Width int // columns, where Out is not a terminal's file, which is asked at each frame; 0 is 80
 	Color bool
+	Brief bool // no line with the outcome: it is printed on the same terminal by who closes this
 
 	mu    sync.Mutex // the frames are drawn on a goroutine of mpb's
 	board *board
@@ -38,11 +40,7 @@ func (p *Progress) Open(_ context.Context, r runner.RunInfo) error {
 		p.now = time.Now
 	}
 	p.board = newBoard(r, p.Color, p.now())
-	options := []mpb.ContainerOption{mpb.WithOutput(p.Out), mpb.WithRefreshRate(150 * time.Millisecond), mpb.WithAutoRefresh()}
-	if _, ok := p.Out.(*os.File); !ok {
-		options = append(options, mpb.WithWidth(p.Width), mpb.ForceTTY())
-	}
-	p.bars = mpb.New(options...)
+	p.bars = mpb.New(mpb.WithOutput(fromTheLeft{p.Out}), mpb.ForceTTY(), mpb.WithRefreshRate(150*time.Millisecond), mpb.WithAutoRefresh())
 	bar, err := p.bars.Add(0, mpb.BarFillerFunc(p.draw), mpb.BarFillerTrim())
 	if err != nil {
 		return fmt.Errorf("starting the progress bar: %w", err)
@@ -52,13 +50,36 @@ func (p *Progress) Open(_ context.Context, r runner.RunInfo) error {
 	return nil
 }
 
+// fromTheLeft begins each frame in the first column. The bar's library goes up and clears from where the cursor is, and
+// the ^C that a terminal echoes has moved it: without this a piece of the old bar stays.
+type fromTheLeft struct{ io.Writer }
+
+// Write gets one frame whole.
+func (w fromTheLeft) Write(frame []byte) (int, error) {
+	n, err := w.Writer.Write(append([]byte{'\r'}, frame...))
+	return max(0, n-1), err
+}
+
 // draw is a frame.
-func (p *Progress) draw(w io.Writer, s decor.Statistics) error {
+func (p *Progress) draw(w io.Writer, _ decor.Statistics) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A terminal breaks the line when its last column is used, which would leave a ghost of the bar behind.
-	_, err := io.WriteString(w, p.board.live(s.AvailableWidth-1, p.now()))
+	_, err := io.WriteString(w, p.board.live(p.columns()-1, p.now()))
 	return err
+}
+
+// columns of the terminal as it is now.
+func (p *Progress) columns() int {
+	if f, ok := p.Out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	if p.Width > 0 {
+		return p.Width
+	}
+	return 80
 }
 
 // Emit implements runner.Sink.
@@ -79,7 +100,7 @@ func (p *Progress) above(lines []string) {
 	}
 }
 
-// Close implements runner.Sink: it leaves the last frame and writes the outcome under it.
+// Close implements runner.Sink: it leaves the last frame and writes the outcome under it, unless it is Brief.
 func (p *Progress) Close(context.Context) error {
 	if p.bars == nil {
 		return nil
@@ -87,7 +108,7 @@ func (p *Progress) Close(context.Context) error {
 	p.bar.Abort(false)
 	p.bars.Wait()
 	err := p.bars.Error
-	if p.end != nil && err == nil {
+	if p.end != nil && err == nil && !p.Brief {
 		_, err = io.WriteString(p.Out, p.board.final(*p.end)+"\n")
 	}
 	if err != nil {

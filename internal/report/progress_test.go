@@ -26,6 +26,37 @@ func TestProgressLeavesTheBarAndTheOutcome(t *testing.T) {
 	}
 }
 
+func TestProgressSaysNoOutcomeWhereTheCallerDoes(t *testing.T) {
+	var b bytes.Buffer
+	play(t, &Progress{Out: &b, Width: 90, Brief: true}, nil)
+	if text := b.String(); strings.Contains(text, "complete:") || !strings.Contains(text, "\n10/10 ████") {
+		t.Errorf("the terminal has an outcome, or no bar:\n%s", text)
+	}
+}
+
+// The ^C of a terminal stands in the line under the bar: a frame that clears from there on leaves a piece of the old bar.
+func TestFramesBeginInTheFirstColumn(t *testing.T) {
+	var all writes
+	play(t, &Progress{Out: &all, Width: 90, Brief: true}, nil)
+	if len(all) == 0 {
+		t.Fatal("nothing was drawn")
+	}
+	for i, f := range all {
+		if !strings.HasPrefix(f, "\r") {
+			t.Errorf("frame %d begins with %.20q", i, f)
+		}
+	}
+}
+
+// writes keeps what is written at a time.
+type writes []string
+
+// Write never fails.
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, string(p))
+	return len(p), nil
+}
+
 func TestProgressThatWasNeverOpenedCloses(t *testing.T) {
 	for _, s := range []runner.Sink{&Progress{Out: &bytes.Buffer{}}, &Lines{Out: &bytes.Buffer{}}, &JSON{Out: &bytes.Buffer{}}, &Files{Dir: t.TempDir()}} {
 		if err := s.Close(context.Background()); err != nil {

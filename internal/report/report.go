@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Out, Err io.Writer // results and JSON lines; progress and log lines. nil drops them
 	TTY      bool      // Err is a terminal that a bar can be drawn on
+	OutTTY   bool      // Out is a terminal too, on which the caller prints the outcome, so that the bar does not
 	JSON     bool      // events as JSON lines on Out, in place of progress and log lines
 	Dir      string    // the run folder, which exists; empty writes no files
 	Width    int       // columns of Err where it cannot be asked itself; 0 is 80
@@ -33,7 +34,7 @@ func Sinks(o Options) []runner.Sink {
 	case o.JSON:
 		sinks = append(sinks, &JSON{Out: out})
 	case o.TTY && !o.Quiet:
-		sinks = append(sinks, &Progress{Out: errw, Width: o.Width, Color: o.Color})
+		sinks = append(sinks, &Progress{Out: errw, Width: o.Width, Color: o.Color, Brief: o.OutTTY})
 	default:
 		sinks = append(sinks, &Lines{Out: errw, Color: o.Color, Quiet: o.Quiet})
 	}

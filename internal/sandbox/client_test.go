@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trainer/internal/wire"
+	"trainer/loss"
 )
 
 // client speaks to a server as a program would, over RoundTrip.
@@ -160,16 +161,46 @@ func (c *client) loss(session, flags string, rows ...wire.Sample) wire.ForwardBa
 	return out
 }
 
-// batch is the body of a forward-backward.
+// batch is the body of a forward-backward with cross-entropy.
 func batch(t testing.TB, flags string, rows ...wire.Sample) string {
 	t.Helper()
-	b, err := wire.AppendForwardBackward(nil, &wire.ForwardBackward{
-		Loss: wire.LossConfig{Type: wire.LossCrossEntropy}, Samples: rows,
-	})
+	return body(t, &loss.CrossEntropy{}, flags, rows...)
+}
+
+// body is that of a forward-backward.
+func body(t testing.TB, l loss.Loss, flags string, rows ...wire.Sample) string {
+	t.Helper()
+	config, err := wire.FromLoss(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := wire.AppendForwardBackward(nil, &wire.ForwardBackward{Loss: config, Samples: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSuffix(string(b), "}") + flags + "}"
+}
+
+// custom is the body of a custom-forward-backward.
+func custom(t testing.TB, more string, gradients [][]float64, rows ...wire.Sample) string {
+	t.Helper()
+	b, err := wire.AppendCustomForwardBackward(nil, &wire.CustomForwardBackward{Samples: rows, Gradients: gradients})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(string(b), "}") + more + "}"
+}
+
+// policyRow has what the policy losses read: every third position is left out, the others were sampled by weights nearby.
+func policyRow(text string) wire.Sample {
+	s := row(text)
+	for i := range s.Weights {
+		s.Weights[i] = float64(min(i%3, 1))
+		s.Logprobs = append(s.Logprobs, -5.5-float64(i%4)/8)
+		s.Advantages = append(s.Advantages, 1-float64(i%5)/2)
+		s.RefLogprobs = append(s.RefLogprobs, -5.75+float64(i%2)/4)
+	}
+	return s
 }
 
 // row trains every byte of text after the first, with fractions as weights.

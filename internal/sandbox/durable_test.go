@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"trainer/internal/wire"
+	"trainer/loss"
 )
 
 // story is what a careful client does: it finds what exists by its name, sends every operation under a key of its own,
@@ -74,6 +75,10 @@ func (s *story) train(t testing.TB, session string, i int) {
 	s.operate(session, wire.KindForwardBackward, fmt.Sprintf("forward-%d", i), batch(t, "", row(texts[i%3])), nil)
 	if i == 4 {
 		s.operate(session, wire.KindForwardBackward, "upload", s.uploaded(t, session), nil)
+	}
+	if i == 5 {
+		s.operate(session, wire.KindForwardBackward, "policy", body(t, &loss.PPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1.2}, "", policyRow("a policy")), nil)
+		s.operate(session, wire.KindCustomForwardBackward, "custom", custom(t, "", [][]float64{{-1, 0.5}}, row("abc")), nil)
 	}
 	s.operate(session, wire.KindOptimStep, fmt.Sprintf("optim-%d", i), `{"adam_params":{"learning_rate":0.003}}`, nil)
 }

@@ -8,19 +8,22 @@ import (
 	"testing"
 
 	"trainer/internal/wire"
+	"trainer/loss"
 )
 
 // Whatever comes, the server answers with JSON, and what is not 200 is an envelope; nothing panics and no 500 is given.
 func FuzzHandler(f *testing.F) {
-	body := batch(f, "", row("seed"))
+	plain := batch(f, "", row("seed"))
 	for _, seed := range [][2]string{
 		{"POST /v1/rl/model-resources", `{"base_model":"sandbox/bytes-tiny","compute_config":{"num_generator_replicas":0}}`},
 		{"POST /v1/rl/model-resources", `{"base_model":"x","inactive_timeout":1e9}`},
 		{"GET /v1/rl/model-resources?limit=2&status=MODEL_RESOURCES_STATUS_READY", ``},
 		{"POST /v1/rl/training-sessions", `{"model_resources_id":"RESOURCE","lora_config":{"rank":2,"alpha":4,"seed":"1"}}`},
 		{"PATCH /v1/rl/training-sessions/SESSION", `{"display_name":null,"metadata":{"wandb":{"url":"x"}}}`},
-		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", body},
-		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", strings.Replace(body, `"samples":[`, `"samples":[{},`, 1)},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", plain},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", strings.Replace(plain, `"samples":[`, `"samples":[{},`, 1)},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", body(f, &loss.GRPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1.2, Beta: 0.1, AggType: "token_mean", RatioType: "sequence"}, "", policyRow("seed"))},
+		{"POST /v1/rl/training-sessions/SESSION/operations/custom-forward-backward", custom(f, "", [][]float64{{1, -0.5, 0}}, row("seed"))},
 		{"POST /v1/rl/training-sessions/SESSION/operations/optim-step", `{"adam_params":{"learning_rate":1e-3,"eps":1e-320}}`},
 		{"POST /v1/rl/training-sessions/SESSION/operations/weights-sync", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_PIPELINE"}`},
 		{"POST /v1/rl/training-sessions/SESSION/operations/training-checkpoint", ``},

@@ -149,7 +149,8 @@ func (s *Server) getOperation(r *request) (any, error) {
 	return s.showOperation(op)
 }
 
-// showOperation is the operation as it is now; the lock is not held.
+// showOperation is the operation as it is now; the lock is not held. Who knows its id was told so when it was durable, and
+// how it ends is found again by running it again; only that it was cancelled is in the log alone.
 func (s *Server) showOperation(op *operation) (any, error) {
 	s.mu.Lock()
 	begun, result, output := op.begun, op.result, op.output
@@ -163,11 +164,14 @@ func (s *Server) showOperation(op *operation) (any, error) {
 		}
 		b := make([]byte, 0, len(text)+160)
 		b = append(b, `{"id":"`+op.id+`","status":"`+string(wire.OperationCompleted)+`","output":`...)
-		return raw(append(append(b, text...), '}')), nil
+		return settled{raw(append(append(b, text...), '}'))}, nil
 	case result != nil:
 		out.Status, out.Error = wire.OperationFailed, &wire.OperationError{Code: result.Code, Message: result.Message}
+		if result.Code == wire.CodeSessionNotActive {
+			return out, nil
+		}
 	case begun:
 		out.Status = wire.OperationRunning
 	}
-	return out, nil
+	return settled{out}, nil
 }

@@ -70,7 +70,7 @@ func TestMalformedRequestsAreRefusedByName(t *testing.T) {
 
 		{"samples without a loss", "POST", forward, `{"samples":[]}`, 400, "loss.type"},
 		{"a loss of no type", "POST", forward, `{"loss":{},"samples":[]}`, 400, "loss.type"},
-		{"a loss that is not built", "POST", forward, strings.Replace(sample(`[1,2]`, ints, floats), "CROSS_ENTROPY", "GRPO", 1), 400, "loss.type"},
+		{"a loss that is none", "POST", forward, strings.Replace(sample(`[1,2]`, ints, floats), "CROSS_ENTROPY", "UNSPECIFIED", 1), 400, "loss.type"},
 		{"a loss that is text", "POST", forward, `{"loss":"x","samples":[]}`, 400, "loss"},
 		{"no samples", "POST", forward, `{"loss":{"type":"LOSS_TYPE_CROSS_ENTROPY"}}`, 400, "samples"},
 		{"an empty batch", "POST", forward, `{"loss":{"type":"LOSS_TYPE_CROSS_ENTROPY"},"samples":[]}`, 400, "samples"},

@@ -197,11 +197,17 @@ func (s *Server) settle() error {
 // raw is an answer that is JSON already.
 type raw []byte
 
+// settled is an answer that tells of nothing that the disk may still lose: it need not wait for the disk, which may be
+// busy with what others have sent.
+type settled struct{ body any }
+
 // answer finds the request's handler and returns the status and the body to answer with. Nothing that it tells of can be
 // lost any more.
 func (s *Server) answer(r *http.Request) (int, []byte) {
 	body, err := s.dispatch(r)
-	if err == nil {
+	if known, ok := body.(settled); ok {
+		body = known.body
+	} else if err == nil {
 		err = s.flush()
 	}
 	var b []byte

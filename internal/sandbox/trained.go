@@ -27,6 +27,10 @@ func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*re
 	switch op.spec.Name {
 	case wire.KindForwardBackward:
 		return s.forwardBackward(sess, op, w, store)
+	case wire.KindCustomForwardBackward:
+		batch, _ := batchOf(w.data)
+		sess.trained.model.Backward(batch, w.gradients)
+		return encoded(&resultSpec{}, struct{}{})
 	case wire.KindOptimStep:
 		sess.trained.model.Step(w.adam)
 		return encoded(&resultSpec{}, wire.OptimStepOutput{Step: new(wire.Int64(sess.trained.model.Steps()))})
@@ -171,7 +175,7 @@ func (s *Server) catchUp(sess *session) error {
 
 // again runs a finished operation again where it changes the model: what failed, only scored or saved does not.
 func (s *Server) again(sess *session, op *operation) error {
-	if op.result.Code != "" || op.spec.Name != wire.KindForwardBackward && op.spec.Name != wire.KindOptimStep {
+	if op.result.Code != "" || !op.spec.Name.Trains() {
 		return nil
 	}
 	w, err := s.workOf(sess, op)

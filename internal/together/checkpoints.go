@@ -32,7 +32,7 @@ func (c *Client) Checkpoints(ctx context.Context, session string) ([]Checkpoint,
 	if session != "" {
 		query.Set("session_id", session)
 	}
-	list, err := all(ctx, c, wire.PathCheckpoints, query, func(k wire.Checkpoint) string { return k.ID })
+	list, _, err := all(ctx, c, wire.PathCheckpoints, query, func(k wire.Checkpoint) string { return k.ID })
 	if err != nil {
 		return nil, err
 	}

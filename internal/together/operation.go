@@ -27,7 +27,7 @@ func (s *session) Submit(ctx context.Context, key string, p runner.Prepared) (st
 	if err := s.c.do(ctx, k, policy{effect: true, once: p.Once, patience: s.spec.Patience}); err != nil {
 		return "", err
 	}
-	s.pace.accepted(got.id, time.Now(), got.final)
+	s.pace.accepted(got.id, p.Work, time.Now(), got.final)
 	if got.final {
 		s.mu.Lock()
 		s.early[got.id] = got

@@ -3,6 +3,7 @@ package together
 import (
 	"context"
 	"math"
+	"math/bits"
 	"sync"
 	"time"
 
@@ -21,10 +22,11 @@ const (
 // operation before it had ended, as a TCP sender learns its round trip: a mean and a mean deviation (Jacobson 1988). It
 // then looks seldom before the end is due and often around it, so that it is noticed within about a hundredth of the
 // operation's duration. Operations run in the order in which they were accepted; one that has others before it is
-// looked at seldom, and again as soon as they end. Safe for concurrent use.
+// looked at seldom, and again as soon as they end. One that has others behind it keeps nobody waiting, so the looks that
+// guard against an early end are fewer. Safe for concurrent use.
 type pace struct {
 	mu      sync.Mutex
-	habits  map[runner.OpName]*habit
+	habits  map[class]*habit
 	sent    map[string]mark // accepted, and not yet seen to end
 	waiting map[string]int  // their order, where a watch is on them
 	count   int
@@ -32,22 +34,29 @@ type pace struct {
 	changed chan struct{} // closed, and replaced, when a watch ends
 }
 
+// class are operations that take about as long: of one name, and of work of one size.
+type class struct {
+	op   runner.OpName
+	size int // the work's length in bits; 0: not known
+}
+
 // mark is when an operation was accepted, and as which of the session's.
 type mark struct {
 	at    time.Time
 	order int // from 1; 0 is of an operation from before, which comes first
+	size  int // as in class
 }
 
 // habit is how long a kind of operation takes, in seconds.
 type habit struct{ mean, dev float64 }
 
 func newPace() *pace {
-	return &pace{habits: map[runner.OpName]*habit{}, sent: map[string]mark{}, waiting: map[string]int{}, changed: make(chan struct{})}
+	return &pace{habits: map[class]*habit{}, sent: map[string]mark{}, waiting: map[string]int{}, changed: make(chan struct{})}
 }
 
-// accepted notes that the service took the operation, and has already ended it where done says so. The same again, under
-// the same key, changes nothing.
-func (p *pace) accepted(id string, at time.Time, done bool) {
+// accepted notes that the service took the operation, of so much work, and has already ended it where done says so. The
+// same again, under the same key, changes nothing.
+func (p *pace) accepted(id string, work int, at time.Time, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if done {
@@ -56,7 +65,7 @@ func (p *pace) accepted(id string, at time.Time, done bool) {
 	}
 	if _, again := p.sent[id]; !again {
 		p.count++
-		p.sent[id] = mark{at, p.count}
+		p.sent[id] = mark{at, p.count, bits.Len(uint(work))}
 	}
 }
 
@@ -119,6 +128,11 @@ func (w *watch) behind() bool {
 	return false
 }
 
+// followed says that a later operation was accepted: the service has work when this one ends.
+func (w *watch) followed() bool { return w.p.count > w.sent.order }
+
+func (w *watch) class() class { return class{w.op, w.sent.size} }
+
 // elapsed is how long the operation can have run.
 func (w *watch) elapsed() time.Duration {
 	w.p.mu.Lock()
@@ -160,18 +174,23 @@ func (w *watch) next() (at time.Time, changed <-chan struct{}) {
 		from = begin
 	}
 	ran := from.Sub(begin)
-	early, due := w.p.habits[w.op].window()
+	early, due := w.p.habits[w.class()].window()
+	often := time.Duration(16)
+	if w.followed() {
+		often = 4
+	}
 	step := clamp(ran/32, shortest, longest)
 	switch {
 	case ran < early-shortest:
 		// A sixteenth of what is expected bounds how late the end of a short one among long ones is noticed.
-		return from.Add(min(early-ran, clamp(early/16, shortest, longest))), w.p.changed
+		return from.Add(min(early-ran, clamp(early/often, shortest, longest))), w.p.changed
 	case w.first:
 		return from, w.p.changed
 	case ran <= due:
 		step = clamp(ran/64, shortest, near)
 	}
-	return from.Add(max(step, min(w.trip, near))), w.p.changed
+	// On a slow link the look itself is most of the wait; one that is far away need not be asked more than so often.
+	return from.Add(max(step, min(w.trip/4, near))), w.p.changed
 }
 
 // window is when the end is expected; both are 0 while nothing is known.
@@ -195,16 +214,16 @@ func (w *watch) ended() {
 	defer w.p.mu.Unlock()
 	now, begin := time.Now(), w.begin()
 	if w.known && !w.behind() {
-		w.p.learn(w.op, begin, w.seen, now)
+		w.p.learn(w.class(), begin, w.seen, now)
 	}
 	w.p.last = now
 	w.forget()
 }
 
-// learn takes an operation that began at begin, ran still at seen (zero: not known), and had ended at now.
-func (p *pace) learn(op runner.OpName, begin, seen, now time.Time) {
+// learn takes an operation of class c that began at begin, ran still at seen (zero: not known), and had ended at now.
+func (p *pace) learn(c class, begin, seen, now time.Time) {
 	took := now.Sub(begin).Seconds()
-	h := p.habits[op]
+	h := p.habits[c]
 	switch {
 	case seen.After(begin): // it ended between the last two looks
 		took -= now.Sub(seen).Seconds() / 2
@@ -212,7 +231,7 @@ func (p *pace) learn(op runner.OpName, begin, seen, now time.Time) {
 		return
 	}
 	if h == nil {
-		p.habits[op] = &habit{mean: took, dev: took / 4}
+		p.habits[c] = &habit{mean: took, dev: took / 16}
 		return
 	}
 	miss := took - h.mean

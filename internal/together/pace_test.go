@@ -166,6 +166,65 @@ func TestQueuedOperations(t *testing.T) {
 	})
 }
 
+// Small ones between large ones of the same name, as evaluations between steps, spoil no guess.
+func TestUnlikeWorkOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(0, func(n int) time.Duration {
+			if n%5 == 4 {
+				return 400 * time.Millisecond
+			}
+			return 16 * time.Second
+		})
+		for n := range 50 {
+			q.looks = 0
+			p := stepOp
+			if p.Work = 100_000; n%5 == 4 {
+				p.Work = 2000
+			}
+			id, err := s.Submit(context.Background(), aKey, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Wait(context.Background(), runner.OpOptimStep, id); err != nil {
+				t.Fatal(err)
+			}
+			most := 320 * time.Millisecond
+			if n%5 == 4 {
+				most = 10 * time.Millisecond
+			}
+			if late := q.late(id); n >= 25 && (late > most || q.looks > 30) {
+				t.Errorf("operation %d was noticed %v late after %d looks", n, late, q.looks)
+			}
+		}
+	})
+}
+
+// While others wait behind it, the service has work, and an operation is looked at less.
+func TestOneWithOthersBehindItIsLookedAtLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(0, always(5*time.Second))
+		alone := 0
+		for range 8 {
+			_, alone = q.one(t, s)
+		}
+		var ids []string
+		for range 2 {
+			id, err := s.Submit(context.Background(), aKey, stepOp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+		}
+		q.looks = 0
+		if _, err := s.Wait(context.Background(), runner.OpOptimStep, ids[0]); err != nil {
+			t.Fatal(err)
+		}
+		if late := q.late(ids[0]); late > 100*time.Millisecond || q.looks*3 > alone*2 {
+			t.Errorf("noticed %v late after %d looks, alone after %d", late, q.looks, alone)
+		}
+	})
+}
+
 func TestAPostThatEndsTheOperationNeedsNoGet(t *testing.T) {
 	for body, want := range map[string]string{
 		stepDone: "none",

@@ -24,6 +24,7 @@ func (s *session) Prepare(ctx context.Context, op runner.Op) (runner.Prepared, e
 	switch op := op.(type) {
 	case runner.Forward:
 		p.Body, p.PayloadID, err = s.forward(ctx, op)
+		p.Work = tokens(op)
 	case runner.Optim:
 		p.Body, err = json.Marshal(optimStep(op))
 	case runner.Sync:
@@ -36,6 +37,17 @@ func (s *session) Prepare(ctx context.Context, op runner.Op) (runner.Prepared, e
 		return runner.Prepared{}, fmt.Errorf("preparing %s: %w", p.Op, err)
 	}
 	return p, nil
+}
+
+// tokens is the work of op: a backward pass takes about twice as long as the forward one before it.
+func tokens(op runner.Forward) (n int) {
+	for _, d := range op.Data {
+		n += len(d.Input)
+	}
+	if op.Backward {
+		n *= 3
+	}
+	return n
 }
 
 // forward encodes op, and uploads the body where it is large.
@@ -51,7 +63,10 @@ func (s *session) forward(ctx context.Context, op runner.Forward) (body []byte, 
 		if err := check(d); err != nil {
 			return nil, "", fmt.Errorf("sequence %d: %w", i, err)
 		}
-		f.Samples[i] = wire.Sample{Tokens: d.Input, Targets: d.Targets, Weights: d.Weights}
+		f.Samples[i] = wire.Sample{
+			Tokens: d.Input, Targets: d.Targets, Weights: d.Weights,
+			Logprobs: d.OldLogprobs, Advantages: d.Advantages, RefLogprobs: d.RefLogprobs,
+		}
 	}
 	// An uploaded body has no flags: they belong to the POST.
 	if body, err = wire.AppendForwardBackward(nil, f); err != nil {

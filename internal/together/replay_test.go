@@ -346,7 +346,10 @@ func TestCaptures(t *testing.T) {
 		{"model_resources_extend_expiry", func(_ *testing.T, c *Client, _ []exchange) (any, error) {
 			return nil, c.Extend(ctx, resourceID, 2*time.Hour-time.Millisecond)
 		}, nil},
-		{"model_resources_list", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Mine(ctx, true) }, []runner.Resource{ready}},
+		{"model_resources_list", func(_ *testing.T, c *Client, _ []exchange) (any, error) {
+			rs, _, err := c.Mine(ctx, true)
+			return rs, err
+		}, []runner.Resource{ready}},
 		{"model_resources_retrieve", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Resource(ctx, resourceID) }, ready},
 		{"model_resources_attach", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Resource(ctx, resourceID) }, ready},
 		{"model_resources_stop", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Stop(ctx, resourceID, false) },
@@ -490,7 +493,7 @@ func TestListsReadEveryPage(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Errorf("got %d sessions, %v, want 2", len(list), err)
 	}
-	if _, err := c.Mine(context.Background(), false); err != nil {
+	if _, _, err := c.Mine(context.Background(), false); err != nil {
 		t.Error(err)
 	}
 	want := []url.Values{
@@ -521,7 +524,7 @@ func TestAListThatGoesRoundIsAnError(t *testing.T) {
 	rt := roundTrip(func(*http.Request) (*http.Response, error) {
 		return answer(200, `{"data":[{"id":"x"}],"meta":{"has_more":true,"next_cursor":"x"}}`), nil
 	})
-	_, err := New(Options{BaseURL: testBase, Transport: rt}).Mine(context.Background(), true)
+	_, _, err := New(Options{BaseURL: testBase, Transport: rt}).Mine(context.Background(), true)
 	if err == nil || !strings.Contains(err.Error(), `its cursor "x" leads nowhere new`) {
 		t.Errorf("got %v", err)
 	}

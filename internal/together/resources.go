@@ -68,21 +68,21 @@ func (c *Client) Resource(ctx context.Context, id string) (runner.Resource, erro
 }
 
 // Mine implements runner.Resources.
-func (c *Client) Mine(ctx context.Context, finished bool) ([]runner.Resource, error) {
+func (c *Client) Mine(ctx context.Context, finished bool) ([]runner.Resource, time.Time, error) {
 	query := url.Values{"created_by": {"me"}}
 	if !finished {
 		live := []string{string(wire.ResourcePending), string(wire.ResourceCreating), string(wire.ResourceReady)}
 		query.Set("status", strings.Join(live, ","))
 	}
-	list, err := all(ctx, c, wire.PathResources, query, func(r wire.Resource) string { return r.ID })
+	list, at, err := all(ctx, c, wire.PathResources, query, func(r wire.Resource) string { return r.ID })
 	if err != nil {
-		return nil, err
+		return nil, at, err
 	}
 	out := make([]runner.Resource, len(list))
 	for i := range list {
-		out[i] = resource(&list[i], time.Time{})
+		out[i] = resource(&list[i], at)
 	}
-	return out, nil
+	return out, at, nil
 }
 
 // Extend implements runner.Resources. A fraction of a second is rounded up.

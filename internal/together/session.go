@@ -69,7 +69,7 @@ func (c *Client) Sessions(ctx context.Context, resource string) ([]runner.Sessio
 	if resource != "" {
 		query.Set("model_resources_id", resource)
 	}
-	list, err := all(ctx, c, wire.PathSessions, query, func(s wire.Session) string { return s.ID })
+	list, _, err := all(ctx, c, wire.PathSessions, query, func(s wire.Session) string { return s.ID })
 	if err != nil {
 		return nil, err
 	}

@@ -7,62 +7,155 @@ import (
 	"strconv"
 )
 
-// AppendForwardBackward appends the compact JSON of f. Weights are written in the shortest form that reads back as the
-// same float32. NaN, an infinity and what float32 cannot hold are errors that name the sample and the position; then dst
-// comes back as it was. It allocates nothing but dst.
+// AppendForwardBackward appends the compact JSON of f. Floats are written in the shortest form that reads back as the same
+// float32. NaN, an infinity and what float32 cannot hold are errors that name the place; then dst comes back as it was. It
+// allocates nothing but dst.
 func AppendForwardBackward(dst []byte, f *ForwardBackward) ([]byte, error) {
 	start := len(dst)
-	dst = append(dst, `{"loss":{"type":`...)
-	dst = appendString(dst, string(f.Loss.Type))
-	dst = append(dst, `},"samples":[`...)
-	for i := range f.Samples {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var at int
-		if dst, at = appendSample(dst, &f.Samples[i]); at >= 0 {
-			return dst[:start], fmt.Errorf("samples[%d].loss_fn_inputs.weights[%d]: %v is not a finite float32",
-				i, at, f.Samples[i].Weights[at])
-		}
+	dst = slices.Grow(dst, likelySize(f.Samples))
+	dst, err := appendLoss(append(dst, `{"loss":`...), f.Loss)
+	if err != nil {
+		return dst[:start], err
 	}
-	dst = append(dst, ']')
+	if dst, err = appendSamples(append(dst, ','), f.Samples); err != nil {
+		return dst[:start], err
+	}
 	if f.ForwardOnly {
 		dst = append(dst, `,"forward_only":true`...)
 	}
 	if f.ReturnOutputs {
 		dst = append(dst, `,"return_loss_fn_outputs":true`...)
 	}
-	if f.PayloadID != "" {
-		dst = append(dst, `,"payload_id":`...)
-		dst = appendString(dst, f.PayloadID)
+	return append(appendPayload(dst, f.PayloadID), '}'), nil
+}
+
+// AppendCustomForwardBackward is as AppendForwardBackward.
+func AppendCustomForwardBackward(dst []byte, f *CustomForwardBackward) ([]byte, error) {
+	start := len(dst)
+	size := likelySize(f.Samples)
+	for _, row := range f.Gradients {
+		size += 48 + 12*len(row)
+	}
+	dst = slices.Grow(dst, size)
+	dst, err := appendSamples(append(dst, '{'), f.Samples)
+	if err != nil {
+		return dst[:start], err
+	}
+	dst = append(dst, `,"gradients":[`...)
+	for i, row := range f.Gradients {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var at int
+		if dst, at = appendFloats(append(dst, `{"data":[`...), row); at >= 0 {
+			return dst[:start], fmt.Errorf("gradients[%d].data[%d]: %v is not a finite float32", i, at, row[at])
+		}
+		dst = append(dst, `],"dtype":"D_TYPE_FLOAT32"}`...)
+	}
+	return append(appendPayload(append(dst, ']'), f.PayloadID), '}'), nil
+}
+
+func appendPayload(dst []byte, id string) []byte {
+	if id == "" {
+		return dst
+	}
+	return appendString(append(dst, `,"payload_id":`...), id)
+}
+
+func appendLoss(dst []byte, c LossConfig) ([]byte, error) {
+	dst = appendString(append(dst, `{"type":`...), string(c.Type))
+	for i := range c.Params {
+		row := rowOf(c.Params[i].Of)
+		dst = append(append(append(dst, `,"`...), row.object()...), `":{`...)
+		var err error
+		if dst, err = appendParams(dst, row, &c.Params[i]); err != nil {
+			return dst, err
+		}
+		dst = append(dst, '}')
 	}
 	return append(dst, '}'), nil
 }
 
-// appendSample returns the position of a weight that cannot be written, or -1.
-func appendSample(dst []byte, s *Sample) ([]byte, int) {
-	// A token and its target are up to 7 bytes each in the common vocabularies, a weight 2 when it is 0 or 1.
-	dst = slices.Grow(dst, 160+16*len(s.Tokens))
+func appendParams(dst []byte, row *lossRow, p *LossParams) ([]byte, error) {
+	written := false
+	for _, name := range row.params {
+		number, word := p.number(name), p.word(name)
+		if number != nil && *number == nil || word != nil && *word == "" {
+			continue
+		}
+		if written {
+			dst = append(dst, ',')
+		}
+		written = true
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		if word != nil {
+			dst = appendString(dst, *word)
+			continue
+		}
+		var err error
+		if dst, err = appendDouble(dst, **number); err != nil {
+			return dst, fmt.Errorf("loss.%s.%s: %w", row.object(), name, err)
+		}
+	}
+	return dst, nil
+}
+
+func appendSamples(dst []byte, samples []Sample) ([]byte, error) {
+	dst = append(dst, `"samples":[`...)
+	for i := range samples {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var bad *tensor
+		var at int
+		if dst, bad, at = appendSample(dst, &samples[i]); bad != nil {
+			return dst, fmt.Errorf("samples[%d].loss_fn_inputs.%s[%d]: %v is not a finite float32", i, bad.name, at, (*bad.of(&samples[i]))[at])
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// likelySize is what samples take in most cases, in bytes: a token and its target are up to 7 each in the common
+// vocabularies, a weight 2 when it is 0 or 1, another number 12. Growing once by all of it spares a large body from being
+// copied again and again.
+func likelySize(samples []Sample) int {
+	n := 512
+	for i := range samples {
+		x := &samples[i]
+		n += 320 + 16*len(x.Tokens) + 12*(len(x.Logprobs)+len(x.Advantages)+len(x.RefLogprobs))
+	}
+	return n
+}
+
+// appendSample returns the tensor and the position of a value that cannot be written; nil when there is none.
+func appendSample(dst []byte, s *Sample) ([]byte, *tensor, int) {
 	dst = append(dst, `{"model_input":{"chunks":[{"encoded_text":{"tokens":[`...)
 	dst = appendInts(dst, s.Tokens)
 	dst = append(dst, `]}}]},"loss_fn_inputs":{`...)
+	first := true
 	if s.Targets != nil {
 		dst = append(dst, `"target_tokens":{"data":[`...)
 		dst = appendInts(dst, s.Targets)
 		dst = append(dst, `],"dtype":"int64"}`...)
+		first = false
 	}
-	if s.Weights != nil {
-		if s.Targets != nil {
+	for i := range tensors {
+		list := *tensors[i].of(s)
+		if list == nil {
+			continue
+		}
+		if !first {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, `"weights":{"data":[`...)
+		first = false
+		dst = append(append(append(dst, '"'), tensors[i].name...), `":{"data":[`...)
 		var at int
-		if dst, at = appendFloats(dst, s.Weights); at >= 0 {
-			return dst, at
+		if dst, at = appendFloats(dst, list); at >= 0 {
+			return dst, &tensors[i], at
 		}
 		dst = append(dst, `],"dtype":"float32"}`...)
 	}
-	return append(dst, '}', '}'), -1
+	return append(dst, '}', '}'), nil, 0
 }
 
 func appendInts(dst []byte, list []int32) []byte {
@@ -84,7 +177,7 @@ func appendFloats(dst []byte, list []float64) ([]byte, int) {
 		switch {
 		case v == 1:
 			dst = append(dst, '1')
-		case v == 0: // also of -0: a weight has no sign of zero
+		case v == 0: // also of -0: nothing on the wire has a sign of zero
 			dst = append(dst, '0')
 		case !fitsFloat32(v):
 			return dst, i

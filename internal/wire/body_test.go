@@ -107,7 +107,7 @@ func TestDecodeAcceptsEverySpelling(t *testing.T) {
 		want       *ForwardBackward
 	}{
 		{"white space, unknown members and any order",
-			" {\n\t\"x\":[{\"y\":[null,true,\"\\u0041\"]},-1.5e+3], \"samples\" : [ { \"z\":{}, \"loss_fn_inputs\":{\"advantages\":{\"data\":[\"no\"]}," +
+			" {\n\t\"x\":[{\"y\":[null,true,\"\\u0041\"]},-1.5e+3], \"samples\" : [ { \"z\":{}, \"loss_fn_inputs\":{\"future\":{\"data\":[\"no\"]}," +
 				"\"weights\":{\"dtype\":\"float32\",\"shape\":[3],\"data\":[0 , 1.0,5e-1 ]},\"target_tokens\":{\"data\":[2,3,4],\"dtype\":\"int64\"}}," +
 				"\"model_input\":{\"chunks\":[{\"encoded_text\":{\"tokens\":[1,2,3]}}]}}],\"loss\":{\"type\":\"L\",\"l_params\":{\"a\":1}}}\r\n", plain},
 		{"tokens as strings, in several chunks, one of them empty",
@@ -206,6 +206,7 @@ func TestReadErrorsComeThrough(t *testing.T) {
 func FuzzDecodeForwardBackward(f *testing.F) {
 	f.Add([]byte(wrapped(`{"target_tokens":{"data":[1,-2],"dtype":"int64"},"weights":{"data":[0.25,1e-3,7],"dtype":"float32"}}`)))
 	f.Add([]byte(`{"samples":[{"model_input":{"chunks":[{"encoded_text":{"tokens":["1",2]}}]}}],"forward_only":true,"payload_id":"\ud83d\ude00\ud83d"}`))
+	f.Add([]byte(`{"loss":{"type":"LOSS_TYPE_GRPO","grpo_params":{"beta":1e-2,"agg_type":"A"},"dro_params":{}},"samples":[{"loss_fn_inputs":{"mask":{"data":[1],"dtype":"int64"},"advantages":{"data":[-0.5],"dtype":"float32"}}}]}`))
 	f.Add([]byte(`{"x":{"y":[1,2,{"z":null}]},"loss":{"type":"\\\"\u0000"}}`))
 	f.Add([]byte(`{"a":-0.0e-0,"b":[[[[]]]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -259,4 +260,24 @@ func FuzzNumber(f *testing.F) {
 			t.Fatalf("%q: got %v, want %v", s, got, want)
 		}
 	})
+}
+
+// A large body is given its room at once: grown by halves it would be copied again and again.
+func TestABodyIsGrownOnce(t *testing.T) {
+	f := &ForwardBackward{Loss: LossConfig{Type: LossCrossEntropy}}
+	for range 64 {
+		x := Sample{Tokens: make([]int32, 512), Targets: make([]int32, 512), Weights: make([]float64, 512)}
+		for t := range x.Tokens {
+			x.Tokens[t], x.Targets[t], x.Weights[t] = 151935, 151935, 1
+		}
+		f.Samples = append(f.Samples, x)
+	}
+	got := testing.AllocsPerRun(10, func() {
+		if _, err := AppendForwardBackward(nil, f); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 1 {
+		t.Errorf("%v allocations for one body, want 1", got)
+	}
 }

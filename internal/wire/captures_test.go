@@ -59,6 +59,22 @@ func throughBody(b []byte) ([]byte, error) {
 	return AppendForwardBackward(nil, f)
 }
 
+func throughCustom(b []byte) ([]byte, error) {
+	f, err := DecodeCustomForwardBackward(bytes.NewReader(b), 0)
+	if err != nil {
+		return nil, err
+	}
+	return AppendCustomForwardBackward(nil, f)
+}
+
+// throughUploaded reads what was uploaded as what it is the body of.
+func throughUploaded(b []byte) ([]byte, error) {
+	if bytes.Contains(b, []byte(`"gradients"`)) {
+		return throughCustom(b)
+	}
+	return throughBody(b)
+}
+
 func throughOperation(b []byte) ([]byte, error) {
 	op, err := DecodeForwardBackwardOperation(bytes.NewReader(b))
 	if err != nil {
@@ -93,12 +109,13 @@ func routes() []route {
 		{session + "/stop", nil, through[Session]},
 		{session + "/payloads/upload-url", nil, through[UploadURL]},
 		{session + "/payloads/[a-z0-9_]+/download-url", nil, through[DownloadURL]},
-		{"PUT /blob/.*", throughBody, nil},
+		{"PUT /blob/.*", throughUploaded, nil},
 		{"GET /blob/.*", nil, through[ForwardBackwardOutput]},
 		{"GET " + PathCheckpoints, nil, through[Page[Checkpoint]]},
 		{"GET " + PathCheckpoints + id, nil, through[Checkpoint]},
 		{"GET " + PathCheckpoints + id + "/download", nil, through[CheckpointFiles]},
 		op(KindForwardBackward, throughBody, throughOperation),
+		op(KindCustomForwardBackward, throughCustom, through[Operation[struct{}]]),
 		op(KindOptimStep, through[OptimStep], through[Operation[OptimStepOutput]]),
 		op(KindWeightsSync, through[WeightsSync], through[Operation[WeightsSyncOutput]]),
 		op(KindTrainingCheckpoint, nil, through[Operation[TrainingCheckpointOutput]]),
@@ -189,6 +206,24 @@ func same(t *testing.T, what string, f func([]byte) ([]byte, error), body []byte
 	}
 	if g, w := normal(t, got), normal(t, body); !reflect.DeepEqual(g, w) {
 		t.Errorf("%s\ngot  %v\nwant %v", what, g, w)
+	}
+}
+
+func TestShortenedCustomBodyIsTheOfficialOne(t *testing.T) {
+	c := captures(t)["custom_forward_backward_large_payload.json"]
+	full, err := DecodeCustomForwardBackward(bytes.NewReader(c.Exchanges[1].RequestBody), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := AppendCustomForwardBackward(nil, full.Shortened("pl_0001"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, w := normal(t, got), normal(t, c.Exchanges[2].RequestBody); !reflect.DeepEqual(g, w) {
+		t.Errorf("got  %v\nwant %v", g, w)
+	}
+	if len(full.Gradients[0]) != 11 {
+		t.Errorf("shortening changed the full body: %v", full.Gradients[0])
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 )
 
 // DecodeForwardBackward reads the body of a forward-backward, inline or uploaded. It is strict about types and about what
-// a tensor says of itself: target_tokens are integers of dtype int64, weights numbers of dtype float32 or integers of
-// dtype int64. Members and tensors that it does not know are skipped; an error names the place. More than maxSamples
-// samples are refused (0: any number). Memory is bounded by the input, which the caller bounds. Lengths are not compared,
-// and presence is the caller's to check: an absent tensor is nil.
+// a tensor says of itself: target_tokens are integers of dtype int64, weights and mask numbers of dtype float32 or integers
+// of dtype int64, the other tensors numbers of dtype float32. A parameter that its loss does not have is refused; other
+// members and tensors that it does not know are skipped. An error names the place. More than maxSamples samples are refused
+// (0: any number). Memory is bounded by the input, which the caller bounds. Lengths are not compared, and presence is the
+// caller's to check: an absent tensor is nil.
 func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error) {
 	s := newScanner(r)
 	f := &ForwardBackward{}
@@ -41,14 +42,81 @@ func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error
 	return f, nil
 }
 
+// DecodeCustomForwardBackward is as DecodeForwardBackward. The dtype of a gradient is D_TYPE_FLOAT32 or float32, and may be
+// left out.
+func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBackward, error) {
+	s := newScanner(r)
+	f := &CustomForwardBackward{}
+	s.object(func(name string) {
+		switch name {
+		case "samples":
+			if !s.null() {
+				s.within(name, func() { f.Samples = s.samples(maxSamples) })
+			}
+		case "gradients":
+			if !s.null() {
+				s.within(name, func() { f.Gradients = s.gradients(maxSamples) })
+			}
+		case "payload_id":
+			f.PayloadID = s.text(name)
+		default:
+			s.skip()
+		}
+	})
+	s.end()
+	if s.err != nil {
+		return nil, fmt.Errorf("reading the body: %w", s.err)
+	}
+	return f, nil
+}
+
+func (s *scanner) gradients(most int) [][]float64 {
+	list := [][]float64{}
+	s.array(func(i int) {
+		if most > 0 && i >= most {
+			s.fail("more than %d gradients", most)
+			return
+		}
+		dtype, _ := s.floats32()
+		if s.err == nil && dtype != "" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
+			s.fail("dtype is %q, want D_TYPE_FLOAT32", dtype)
+		}
+		list = append(list, clone(s.floats))
+	})
+	return list
+}
+
 func (s *scanner) lossConfig(c *LossConfig) {
 	s.object(func(name string) {
 		if name == "type" {
 			c.Type = LossType(s.text(name))
 			return
 		}
+		for i := range lossRows {
+			if row := &lossRows[i]; name == row.object() && !s.null() {
+				s.within(name, func() { c.Params = append(c.Params, s.lossParams(row)) })
+				return
+			}
+		}
 		s.skip()
 	})
+}
+
+// lossParams refuses what the loss does not have: a limit that is not applied trains something else.
+func (s *scanner) lossParams(row *lossRow) LossParams {
+	p := LossParams{Of: row.typ}
+	s.object(func(name string) {
+		switch number, word := p.number(name), p.word(name); {
+		case !slices.Contains(row.params, name):
+			s.within(name, func() { s.fail("is not a parameter of %s", row.typ) })
+		case s.null():
+		case number != nil:
+			s.within(name, func() { *number = new(s.double()) })
+		default:
+			*word = s.text(name)
+		}
+	})
+	return p
 }
 
 func (s *scanner) samples(most int) []Sample {
@@ -79,14 +147,20 @@ func (s *scanner) sample() (x Sample) {
 
 func (s *scanner) lossInputs(x *Sample) {
 	s.object(func(name string) {
-		switch {
-		case name == "target_tokens" && !s.null():
-			s.within(name, func() { x.Targets = s.tokenTensor() })
-		case name == "weights" && !s.null():
-			s.within(name, func() { x.Weights = s.floatTensor() })
-		default:
-			s.skip()
+		if s.null() {
+			return
 		}
+		if name == "target_tokens" {
+			s.within(name, func() { x.Targets = s.tokenTensor() })
+			return
+		}
+		for i := range tensors {
+			if t := &tensors[i]; t.name == name {
+				s.within(name, func() { *t.of(x) = s.floatTensor(t.counts) })
+				return
+			}
+		}
+		s.skip()
 	})
 }
 
@@ -162,10 +236,25 @@ func (s *scanner) tokenTensor() []int32 {
 	return clone(s.ints)
 }
 
-// floatTensor reads {"data":[…],"dtype":"float32"}, values rounded to float32; or integers under int64.
-func (s *scanner) floatTensor() []float64 {
-	integers := true
-	dtype := s.tensor(func() {
+// floatTensor reads {"data":[…],"dtype":"float32"}, values rounded to float32; or integers under int64 where they count.
+func (s *scanner) floatTensor(counts bool) []float64 {
+	dtype, integers := s.floats32()
+	switch {
+	case s.err != nil:
+	case dtype == "int64" && counts && !integers:
+		s.fail("dtype is int64, but a value is no integer")
+	case dtype != "float32" && counts && dtype != "int64":
+		s.fail("dtype is %q, want float32 or int64", dtype)
+	case dtype != "float32" && !counts:
+		s.fail("dtype is %q, want float32", dtype)
+	}
+	return clone(s.floats)
+}
+
+// floats32 reads a tensor's object into s.floats, and says whether every value was written as an integer.
+func (s *scanner) floats32() (dtype string, integers bool) {
+	integers = true
+	dtype = s.tensor(func() {
 		integers = true
 		s.list(func() {
 			n := s.number()
@@ -177,14 +266,7 @@ func (s *scanner) floatTensor() []float64 {
 			s.floats = append(s.floats, float64(float32(v)))
 		})
 	})
-	switch {
-	case s.err != nil:
-	case dtype == "int64" && !integers:
-		s.fail("dtype is int64, but a value is no integer")
-	case dtype != "float32" && dtype != "int64":
-		s.fail("dtype is %q, want float32 or int64", dtype)
-	}
-	return clone(s.floats)
+	return dtype, integers
 }
 
 // tensor reads a tensor's object: data at its values, which go to s.ints or s.floats, and the dtype. Of a member that

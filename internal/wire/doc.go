@@ -1,8 +1,8 @@
 // Package wire is the API's JSON, field for field: what the client sends and reads, and what the sandbox reads and
-// answers. It knows spellings, not meanings: no HTTP, no defaults, no policy. Members that are optional are pointers or
-// left out when empty; an unknown member is skipped, null is the same as absent.
+// answers. It knows spellings, not meanings: no HTTP, no policy, and no defaults but those of a loss's parameters. Members that
+// are optional are pointers or left out when empty; an unknown member is skipped, null is the same as absent.
 //
-// Small bodies go through encoding/json. The two that grow with a batch, the body of forward-backward and its answer, are
+// Small bodies go through encoding/json. Those that grow with a batch, the bodies of forward-backward and custom-forward-backward and the answer, are
 // written by appending and read by a streaming scanner, without reflection: they are most of what a run sends, and the
 // exact text of their numbers is decided here.
 package wire

@@ -16,6 +16,11 @@ const (
 	KindInferenceCheckpoint   Kind = "inference-checkpoint"
 )
 
+// Trains says that an operation of the kind changes gradients or weights, unless it only scores.
+func (k Kind) Trains() bool {
+	return k == KindForwardBackward || k == KindCustomForwardBackward || k == KindOptimStep
+}
+
 // Operation is the answer to an operation's POST and GET. O is the output of its kind, or json.RawMessage for one that is
 // encoded already; Output is nil until the operation is COMPLETED.
 type Operation[O any] struct {

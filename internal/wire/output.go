@@ -210,7 +210,7 @@ func (s *scanner) logprobs() [][]float64 {
 						s.skip()
 						return
 					}
-					s.within(name, func() { row = s.floatTensor() })
+					s.within(name, func() { row = s.floatTensor(false) })
 				})
 			})
 		})

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
-
-	"trainer/loss"
 )
 
 func TestInt64IsAStringOut(t *testing.T) {
@@ -36,30 +34,6 @@ func TestInt64IsAStringOut(t *testing.T) {
 		if err := json.Unmarshal([]byte(bad), &v); err == nil {
 			t.Errorf("%s was read as %d", bad, v)
 		}
-	}
-}
-
-func TestLossTableGoesBothWays(t *testing.T) {
-	kinds := map[string]func() loss.Loss{}
-	for _, k := range loss.Kinds() {
-		kinds[k.Name] = k.New
-	}
-	for _, name := range Losses() {
-		l := kinds[name]()
-		c, err := FromLoss(l)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		back, err := ToLoss(c)
-		if err != nil || !reflect.DeepEqual(back, l) {
-			t.Errorf("%s: came back as %#v, %v", name, back, err)
-		}
-	}
-	if l, err := ToLoss(LossConfig{Type: "LOSS_TYPE_UNSPECIFIED"}); err == nil {
-		t.Errorf("an unknown type is %#v", l)
-	}
-	if c, err := FromLoss(nil); err == nil {
-		t.Errorf("no loss is %+v", c)
 	}
 }
 

@@ -1,0 +1,27 @@
+package loss
+
+// IPO is the squared distance of the gained margin from its goal, (h − 1/(2β))². Source: Azar et al. 2023 (arXiv
+// 2310.12036), eq. 17; per token as in TRL, whose authors were told so by the paper's.
+type IPO struct {
+	// Beta sets the goal of the margin, 1/(2·beta).
+	Beta float64 `yaml:"beta" validate:"gt=0"`
+	// LengthNormalized takes means over tokens; false takes sums, as the paper writes it.
+	LengthNormalized bool `yaml:"length_normalized"`
+}
+
+func newIPO() *IPO { return &IPO{Beta: 0.1, LengthNormalized: true} }
+
+// Check implements Checker.
+func (l *IPO) Check() error { return above("beta", l.Beta, 0) }
+
+// Eval implements Loss; all else as DPO.Eval, with ipo_loss.
+func (l *IPO) Eval(now [][]float64, step []Datum) (Result, error) {
+	return pairs("ipo", l, now, step, referenced, func(c, r side, _ map[string]float64) verdict {
+		nc, nr := 1.0, 1.0
+		if l.LengthNormalized {
+			nc, nr = c.weight, r.weight
+		}
+		x := c.gain()/nc - r.gain()/nr - 1/(2*l.Beta)
+		return verdict{x * x, 2 * x / nc, -2 * x / nr, l.Beta * c.gain(), l.Beta * r.gain()}
+	})
+}

@@ -1,0 +1,28 @@
+package runner
+
+import "testing"
+
+func TestSpeedIsToldOverTheNewestSteps(t *testing.T) {
+	var s speed
+	if _, ok := s.add(100, 0); ok {
+		t.Error("100 tokens in no time have a speed")
+	}
+	// Pairs that land together: the second of each seems to have taken no time at all.
+	for i := range 40 {
+		seconds := 2.0
+		if i%2 == 1 {
+			seconds = 1e-9
+		}
+		got, ok := s.add(100, seconds)
+		if i > speedSteps && (!ok || got < 99 || got > 101) {
+			t.Errorf("step %d: %v tokens a second, want about 100", i+1, got)
+		}
+	}
+	// What is older than the window does not count.
+	for range speedSteps {
+		s.add(100, 10)
+	}
+	if got, _ := s.add(100, 10); got != 10 {
+		t.Errorf("%v tokens a second, want 10", got)
+	}
+}
