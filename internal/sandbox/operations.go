@@ -34,6 +34,7 @@ func (s *Server) submit(r *request) (any, error) {
 	spec.SHA256 = hex.EncodeToString(sum[:])
 	op, err := s.known(&spec)
 	if err == nil && op == nil {
+		s.afflictOp(r.event, &spec)
 		op, err = s.accept(&spec, body)
 	}
 	if err == nil {
@@ -53,22 +54,10 @@ func (s *Server) known(spec *opSpec) (*operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if op, err := s.state.under(spec); op != nil || err != nil {
+	if op, err := s.under(spec); op != nil || err != nil {
 		return op, err
 	}
 	return nil, s.running(sess)
-}
-
-func (s *state) under(spec *opSpec) (*operation, error) {
-	op, ok := s.keys[spec.Key]
-	if !ok {
-		return nil, nil
-	}
-	if op.spec.Session != spec.Session || op.spec.Name != spec.Name || op.spec.SHA256 != spec.SHA256 {
-		return nil, &problem{http.StatusUnprocessableEntity, "idempotency_error", "idempotency_key_reused", wire.KeyHeader,
-			wire.KeyHeader + ": this key was used for another request; a changed one needs a new key"}
-	}
-	return op, nil
 }
 
 // accept checks the body, draws what the operation will need, and puts it into the session's queue.
@@ -94,7 +83,7 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if op, err := s.state.under(spec); op != nil || err != nil {
+	if op, err := s.under(spec); op != nil || err != nil {
 		return op, err // accepted while the body was read
 	}
 	sess := s.state.sessions.byID[spec.Session]
@@ -108,12 +97,18 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 	if err := s.state.unchanged(w); err != nil {
 		return nil, err
 	}
+	if held := sess.held(); held != nil {
+		spec.overtake(held)
+	}
 	id := uuid.NewString()
 	if err := s.commit(&record{Kind: kindOp, ID: id, Op: spec}, body); err != nil {
 		return nil, err
 	}
 	op := s.state.operations[id]
 	op.work = w
+	if err := s.settleResource(sess.resource, s.clock.now()); err != nil {
+		return nil, err
+	}
 	s.wake(sess)
 	return op, nil
 }
@@ -139,6 +134,7 @@ func (s *Server) getOperation(r *request) (any, error) {
 	s.mu.Lock()
 	_, err := s.session(r.ids[0])
 	op, ok := s.state.operations[r.ids[1]]
+	ok = ok && !op.forgotten(s.clock.now())
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ const (
 	kindResource kind = "resource"  // created
 	kindExtend   kind = "extend"    // a resource's expiry was moved
 	kindStop     kind = "stop"      // a resource or a session was asked to stop
-	kindExpire   kind = "expire"    // a resource was idle for too long
+	kindExpire   kind = "expire"    // a resource was idle for too long, or a session was made to expire
+	kindBreak    kind = "break"     // a resource is in ERROR
 	kindSession  kind = "session"   // created
 	kindChange   kind = "change"    // a session's name or metadata
 	kindFail     kind = "fail"      // a session can't go on
@@ -43,9 +44,10 @@ type record struct {
 	Result   *resultSpec   `json:"result,omitempty"`
 	Payload  *payloadSpec  `json:"payload,omitempty"`
 
-	Until     time.Time `json:"until,omitzero"`      // extend: the new expires_at; expire: when it was due
-	Cancelled []string  `json:"cancelled,omitempty"` // stop: operations that had not begun
-	Message   string    `json:"message,omitempty"`   // fail
+	Until     time.Time     `json:"until,omitzero"`      // extend: the new expires_at; expire, break: when it was due
+	Cancelled []string      `json:"cancelled,omitempty"` // stop, expire, break: operations that had not begun
+	Message   string        `json:"message,omitempty"`   // fail
+	Ahead     time.Duration `json:"ahead,omitempty"`     // tick: how far time may run ahead of the log; 0 says nothing of it
 }
 
 // logFormat is refused where it is newer than this program.
@@ -65,16 +67,34 @@ type resourceSpec struct {
 	LoRA            bool          `json:"lora"`
 	InactiveTimeout time.Duration `json:"inactive_timeout"`
 	Provision       time.Duration `json:"provision"` // from created to READY
+	Queue           *queueSpec    `json:"queue,omitempty"`
+	Error           *errorSpec    `json:"error,omitempty"`
+	Hidden          time.Duration `json:"hidden,omitempty"` // from created until lists show it
+}
+
+// queueSpec is a queue that was asked for; nil takes half of the time to READY.
+type queueSpec struct {
+	Time     time.Duration `json:"time"`
+	Position int           `json:"position"` // at first
+}
+
+// errorSpec is an ERROR that was asked for.
+type errorSpec struct {
+	Code  wire.FaultCode `json:"code"`
+	After time.Duration  `json:"after"` // from created
 }
 
 // sessionSpec is a create with every default filled in.
 type sessionSpec struct {
-	Resource      string        `json:"resource"`
-	Names         sessionNames  `json:"names"`
-	LoRA          *loraSpec     `json:"lora,omitempty"` // nil: full weights
-	From          string        `json:"from,omitempty"`
-	LoadOptimizer bool          `json:"load_optimizer,omitempty"`
-	Provision     time.Duration `json:"provision"` // from created to RUNNING
+	Resource      string         `json:"resource"`
+	Names         sessionNames   `json:"names"`
+	LoRA          *loraSpec      `json:"lora,omitempty"` // nil: full weights
+	From          string         `json:"from,omitempty"`
+	LoadOptimizer bool           `json:"load_optimizer,omitempty"`
+	Provision     time.Duration  `json:"provision"`           // from created to RUNNING
+	FromZero      bool           `json:"from_zero,omitempty"` // steps are counted from 0, whatever the checkpoint says
+	Hidden        time.Duration  `json:"hidden,omitempty"`    // from created until lists show it
+	Expire        *time.Duration `json:"expire,omitempty"`    // from created
 }
 
 // sessionNames is what a client may change later.
@@ -100,7 +120,21 @@ type opSpec struct {
 	Checkpoint string    `json:"checkpoint,omitempty"` // the id of what it will save, and of its registration
 	Artifact   string    `json:"artifact,omitempty"`
 	Revision   string    `json:"revision,omitempty"`
-	Offload    string    `json:"offload,omitempty"` // the payload id for an answer that is too large to be inline
+	Offload    string    `json:"offload,omitempty"`   // the payload id for an answer that is too large to be inline
+	PerToken   bool      `json:"per_token,omitempty"` // optim-step: the gradient is divided by the tokens trained
+	Fault      *opFault  `json:"fault,omitempty"`
+}
+
+// opFault is what was decided to go wrong with an operation.
+type opFault struct {
+	Code       wire.OperationErrorCode `json:"code,omitempty"`       // it ends FAILED
+	Leaves     string                  `json:"leaves,omitempty"`     // and leaves this behind
+	KeyLives   *time.Duration          `json:"key_lives,omitempty"`  // from acceptance
+	Remembered *time.Duration          `json:"remembered,omitempty"` // from its end
+	Publish    time.Duration           `json:"publish,omitempty"`    // until the generators serve the new weights
+	Hold       time.Duration           `json:"hold,omitempty"`       // it waits so long to be overtaken
+	Expire     *time.Duration          `json:"expire,omitempty"`     // its session expires, from acceptance
+	Before     string                  `json:"before,omitempty"`     // the held operation that it overtakes
 }
 
 // resultSpec is how an operation ended. Code is empty unless it failed.
@@ -110,6 +144,10 @@ type resultSpec struct {
 	Defer   bool                    `json:"defer,omitempty"` // weights-sync: the new weights go live later
 	// Offloaded: the large members of the output are a payload, under the operation's Offload id.
 	Offloaded bool `json:"offloaded,omitempty"`
+	// Left is what a failed one left behind, as a fault's `leaves`; empty: nothing.
+	Left string `json:"left,omitempty"`
+	// Ended is when it ended in virtual time; zero: at the record's own.
+	Ended time.Time `json:"ended,omitzero"`
 }
 
 type payloadSpec struct {

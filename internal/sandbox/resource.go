@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"math"
 	"time"
 
 	"trainer/internal/wire"
@@ -14,7 +15,8 @@ type resource struct {
 	updated  time.Time
 	active   time.Time // the last activity, by the contract's meaning of it
 	until    time.Time // what extend-expiry promised
-	ended    time.Time // stopped or expired; zero while it lives
+	ended    time.Time // stopped, expired or broken; zero while it lives
+	broken   bool      // in ERROR, as its spec says
 	sessions []*session
 }
 
@@ -22,14 +24,38 @@ func newResource(id string, spec resourceSpec, now time.Time) *resource {
 	return &resource{id: id, spec: spec, created: now, updated: now, active: now.Add(spec.Provision)}
 }
 
-// status: half of the time to READY is queueing, half is loading the model.
+// queueing is from created to the end of the queue: half of the time to READY unless it was asked for.
+func (s resourceSpec) queueing() time.Duration {
+	if s.Queue != nil {
+		return s.Queue.Time
+	}
+	return s.Provision / 2
+}
+
+// ahead is how many strangers stand before the resource in the queue: those that were asked for leave it one by one.
+func (r *resource) ahead(now time.Time) int {
+	q := r.spec.Queue
+	if q == nil || q.Time <= 0 {
+		return 0
+	}
+	left := 1 - float64(now.Sub(r.created))/float64(q.Time)
+	return max(int(math.Ceil(left*float64(q.Position)))-1, 0)
+}
+
+// breaks says that it is time for the ERROR that was asked for.
+func (r *resource) breaks(now time.Time) bool {
+	return r.spec.Error != nil && r.ended.IsZero() && !now.Before(r.created.Add(r.spec.Error.After))
+}
+
 func (r *resource) status(now time.Time) wire.ResourceStatus {
 	switch {
+	case r.broken:
+		return wire.ResourceError
 	case !r.ended.IsZero() && r.busy():
 		return wire.ResourceStopping
 	case !r.ended.IsZero():
 		return wire.ResourceStopped
-	case now.Before(r.created.Add(r.spec.Provision / 2)):
+	case now.Before(r.created.Add(r.spec.queueing())):
 		return wire.ResourcePending
 	case now.Before(r.created.Add(r.spec.Provision)):
 		return wire.ResourceCreating
@@ -40,7 +66,7 @@ func (r *resource) status(now time.Time) wire.ResourceStatus {
 // reached is when the status of now began, as far as time alone brought it about.
 func (r *resource) reached(now time.Time) time.Time {
 	at := r.created
-	for _, t := range []time.Time{r.created.Add(r.spec.Provision / 2), r.created.Add(r.spec.Provision)} {
+	for _, t := range []time.Time{r.created.Add(r.spec.queueing()), r.created.Add(r.spec.Provision)} {
 		if !now.Before(t) {
 			at = t
 		}

@@ -112,9 +112,12 @@ func (s *Server) createResource(r *request) (any, error) {
 	if spec.BaseWeightsRef != "" && !hasRevision(spec.BaseWeightsRef) {
 		spec.BaseWeightsRef += "@rv_1" // the revision that a ref without one resolves to
 	}
+	s.afflictResource(r.event, spec)
 	id := uuid.NewString()
-	if err := s.commit(&record{Kind: kindResource, ID: id, Resource: spec}, nil); err != nil {
-		return nil, err
+	for _, id := range s.doubled(r.event, id) {
+		if err := s.commit(&record{Kind: kindResource, ID: id, Resource: spec}, nil); err != nil {
+			return nil, err
+		}
 	}
 	out := s.showResource(s.state.resources.byID[id])
 	out.Status, out.ExpiresAt = wire.ResourcePending, nil // READY at the next read at the earliest
@@ -144,11 +147,13 @@ func (s *Server) showResource(r *resource) resourceAnswer {
 		CreatedAt:       r.created, UpdatedAt: later(r.updated, r.reached(now)), CreatedBy: user,
 	}, StandIn: standsIn(r.spec.BaseModel)}
 	switch out.Status {
+	case wire.ResourceError:
+		out.Error = &wire.Fault{Code: r.spec.Error.Code, Message: "the sandbox was asked for this fault", OccurredAt: r.ended}
 	case wire.ResourceReady:
 		expires := r.expires()
 		out.ExpiresAt = &expires
 	case wire.ResourcePending:
-		out.StatusDetails.QueuePosition = 1
+		out.StatusDetails.QueuePosition = 1 + r.ahead(now)
 		for _, other := range s.state.resources.order {
 			if other == r {
 				break
@@ -193,7 +198,7 @@ func (s *Server) listResources(r *request) (any, error) {
 	defer s.mu.Unlock()
 	now := s.clock.now()
 	return page(q, &s.state.resources, func(r *resource) string { return r.id }, func(r *resource) bool {
-		return byCaller(q) && (len(status) == 0 || status[string(r.status(now))])
+		return byCaller(q) && (len(status) == 0 || status[string(r.status(now))]) && !now.Before(r.created.Add(r.spec.Hidden))
 	}, s.showResource)
 }
 

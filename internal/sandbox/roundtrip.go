@@ -1,15 +1,14 @@
 package sandbox
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 )
 
 // RoundTrip answers a request in the caller's goroutine, without a socket: the server as an http.Client's Transport. An
-// error is a context that has ended, or a server that is closed, which to a client is a refused connection.
+// error is a context that has ended, a fault that was asked for, or a server that is closed, which to a client is a refused
+// connection.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }()
@@ -31,16 +30,16 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		in.Body = http.NoBody
 	}
 	in.RequestURI = r.URL.RequestURI()
-	status, body := s.answer(in)
+	a := s.answer(in)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
+	if a.lost {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, errCut)
+	}
 	return &http.Response{
-		Status: strconv.Itoa(status) + " " + http.StatusText(status), StatusCode: status,
+		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{
-			"Content-Type": {"application/json"}, "Date": {s.date()}, "Content-Length": {strconv.Itoa(len(body))},
-		},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Header: s.header(a), Body: a.reader(r.Context()), ContentLength: int64(len(a.body)), Request: r,
 	}, nil
 }

@@ -3,12 +3,15 @@ package sandbox
 import (
 	"net/http"
 	"strings"
+
+	"trainer/internal/sandbox/fault"
 )
 
 // request is a request on its way to a handler: its ids are the path's variable segments, in order.
 type request struct {
 	*http.Request
-	ids []string
+	ids   []string
+	event fault.Event
 }
 
 // handler returns the answer's body, to be encoded as JSON, or an error. It has not written anything.

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"trainer/internal/sandbox/fault"
 )
 
 // Options of Open. The zero value is a server in memory, without a key, whose resources are READY at the next read.
@@ -22,6 +24,16 @@ type Options struct {
 	Provision time.Duration
 	// Clock is what virtual time advances with; nil is the machine's.
 	Clock Clock
+	// Speed is how much faster than the clock virtual time runs; 0 is 1.
+	Speed float64
+	// OpTime is how long operations run in virtual time; zero: as long as they take.
+	OpTime OpTime
+	// Choices are what the server does where the contract says nothing; nil: the first value of each.
+	Choices Choices
+	// Faults are what goes wrong, decided from FaultSeed. FaultHeaders lets requests ask for more by FaultHeader.
+	Faults       []fault.Rule
+	FaultSeed    uint64
+	FaultHeaders bool
 	// Log hears of what a person should know: a torn log, a session that can't go on. nil is silence.
 	Log func(format string, a ...any)
 }
@@ -32,6 +44,7 @@ type Server struct {
 	table   []route
 	store   store
 	bases   bases
+	dice    *fault.Dice
 	every   int // operations between two snapshots of a session
 	inline  int // bytes of an output above which its log-probabilities are stored outside
 
@@ -42,6 +55,7 @@ type Server struct {
 	written int64 // the mark of the last record
 	durable int64 // the store's mark of the last record that an answer must not run ahead of
 	closing bool
+	turn    chan struct{} // closed, and made anew, when something has changed that a worker may wait for
 
 	calls   sync.WaitGroup // requests being answered
 	workers sync.WaitGroup // sessions running operations
@@ -56,7 +70,16 @@ func Open(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	s := &Server{options: o, table: routes(), state: newState(), every: snapshotOps, inline: maxInlineOutput}
+	if o.Speed == 0 {
+		o.Speed = 1
+	}
+	if !(o.Speed > 0 && o.Speed <= MaxSpeed) {
+		return nil, fmt.Errorf("opening a sandbox: a speed of %v is not above 0 and at most %v", o.Speed, MaxSpeed)
+	}
+	s := &Server{
+		options: o, table: routes(), state: newState(), every: snapshotOps, inline: maxInlineOutput,
+		dice: fault.NewDice(o.FaultSeed, o.Faults), turn: make(chan struct{}),
+	}
 	if o.Dir == "" {
 		s.store = &memory{files: map[string][]byte{}}
 	} else {
@@ -80,15 +103,21 @@ func (s *Server) start() error {
 	defer s.mu.Unlock()
 	base := s.state.last
 	if !base.IsZero() && !s.state.closed {
-		base = base.Add(tick)
+		base = base.Add(max(tick, s.state.ahead))
 	}
-	s.clock = startClock(s.options.Clock, base)
+	s.clock = startClock(s.options.Clock, base, s.options.Speed)
 	if s.state.secret == nil {
 		secret := make([]byte, 32)
 		_, _ = rand.Read(secret)
 		if err := s.commit(&record{Kind: kindServer, Server: &serverSpec{Format: logFormat, Secret: secret}}, nil); err != nil {
 			return err
 		}
+	}
+	if s.tick() != max(tick, s.state.ahead) {
+		if err := s.commit(&record{Kind: kindTick, Ahead: s.tick()}, nil); err != nil {
+			return err
+		}
+		s.durable = s.written // before any client is told a time that it allows
 	}
 	for _, sess := range s.state.sessions.order {
 		s.wake(sess)
@@ -117,6 +146,7 @@ func (s *Server) commit(r *record, body []byte) error {
 	if r.Kind != kindTick && r.Kind != kindResult {
 		s.durable = mark
 	}
+	defer s.turnOver()
 	return s.state.apply(r, at)
 }
 
@@ -146,6 +176,7 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closing = true
+	s.turnOver()
 	s.mu.Unlock()
 	s.calls.Wait()
 	s.workers.Wait()
@@ -175,25 +206,6 @@ func (s *Server) enter() error {
 	return nil
 }
 
-// settle does what time alone has brought about, with the lock held.
-func (s *Server) settle() error {
-	now := s.clock.now()
-	for _, res := range s.state.resources.order {
-		if res.due(now) {
-			if err := s.commit(&record{Kind: kindExpire, ID: res.id, Until: res.expires()}, nil); err != nil {
-				return err
-			}
-			for _, sess := range res.sessions {
-				s.forget(sess)
-			}
-		}
-	}
-	if s.options.Dir != "" && now.Sub(s.state.last) >= tick {
-		return s.commit(&record{Kind: kindTick}, nil)
-	}
-	return nil
-}
-
 // raw is an answer that is JSON already.
 type raw []byte
 
@@ -201,10 +213,10 @@ type raw []byte
 // busy with what others have sent.
 type settled struct{ body any }
 
-// answer finds the request's handler and returns the status and the body to answer with. Nothing that it tells of can be
+// work finds the request's handler and returns the status and the body to answer with. Nothing that it tells of can be
 // lost any more.
-func (s *Server) answer(r *http.Request) (int, []byte) {
-	body, err := s.dispatch(r)
+func (s *Server) work(r *http.Request, e fault.Event) (int, []byte) {
+	body, err := s.dispatch(r, e)
 	if known, ok := body.(settled); ok {
 		body = known.body
 	} else if err == nil {
@@ -218,14 +230,18 @@ func (s *Server) answer(r *http.Request) (int, []byte) {
 		b, err = json.Marshal(body)
 	}
 	if err != nil {
-		p := asProblem(err)
-		b, _ = json.Marshal(p.body())
-		return p.status, b
+		return envelope(err)
 	}
 	return http.StatusOK, b
 }
 
-func (s *Server) dispatch(r *http.Request) (any, error) {
+func envelope(err error) (int, []byte) {
+	p := asProblem(err)
+	b, _ := json.Marshal(p.body())
+	return p.status, b
+}
+
+func (s *Server) dispatch(r *http.Request, e fault.Event) (any, error) {
 	rt, ids, err := find(s.table, r.Method, r.URL.Path)
 	if err == nil && rt.open {
 		err = s.signed(r, ids[0])
@@ -243,7 +259,7 @@ func (s *Server) dispatch(r *http.Request) (any, error) {
 		return nil, err
 	}
 	defer s.calls.Done()
-	return rt.serve(s, &request{r, ids})
+	return rt.serve(s, &request{r, ids, e})
 }
 
 func (s *Server) authorize(r *http.Request) error {
@@ -256,16 +272,6 @@ func (s *Server) authorize(r *http.Request) error {
 	}
 	return &problem{http.StatusUnauthorized, "authentication_error", "invalid_api_key", "Authorization",
 		"the request carries no bearer key that this sandbox accepts"}
-}
-
-// ServeHTTP answers a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	status, body := s.answer(r)
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Date", s.date())
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone asks again
 }
 
 // date is virtual time as HTTP has it.

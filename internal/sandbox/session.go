@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -21,10 +22,13 @@ type session struct {
 	ended    time.Time // stopped or expired; zero while it lives
 	expired  bool
 	failure  string // why it is in ERROR
+	code     wire.FaultCode
 	failed   time.Time
+	doomed   time.Time // when it will have been made to expire; zero: never
 
 	// Versions count optimiser steps since this session's start; step is the durable counter and goes on after a resume.
 	step, trainerStep, target int64
+	start                     int64     // what step was at first
 	applied                   int64     // before live
 	live                      time.Time // when target is what the generators serve
 
@@ -69,9 +73,9 @@ func (s *session) end(now time.Time, expired bool) {
 	}
 }
 
-func (s *session) fail(now time.Time, why string) {
+func (s *session) fail(now time.Time, code wire.FaultCode, why string) {
 	if s.failure == "" {
-		s.failure, s.failed, s.updated = why, now, now
+		s.failure, s.code, s.failed, s.updated = why, code, now, now
 	}
 }
 
@@ -86,17 +90,44 @@ func (s *session) waiting() []string {
 	return ids
 }
 
-// publish promises the trainer's weights to the generators, at once or a moment later.
-func (s *session) publish(now time.Time, deferred bool) {
+// publish promises the trainer's weights to the generators, which serve them when lag is over.
+func (s *session) publish(now time.Time, lag time.Duration) {
 	if !now.Before(s.live) {
 		s.applied = s.target
 	}
-	s.target, s.live = s.trainerStep, now
-	if deferred {
-		s.live = now.Add(publishLag)
-	} else {
+	s.target, s.live = s.trainerStep, now.Add(lag)
+	if lag == 0 {
 		s.applied = s.target
 	}
+}
+
+// doom makes the session expire at a time, or earlier where it was to expire earlier.
+func (s *session) doom(at time.Time) {
+	if s.doomed.IsZero() || at.Before(s.doomed) {
+		s.doomed = at
+	}
+}
+
+// enqueue puts an operation behind those that were accepted before it, but for one that it overtakes.
+func (s *session) enqueue(op *operation) {
+	at := len(s.ops)
+	if op.spec.Fault != nil && op.spec.Fault.Before != "" {
+		if i := slices.IndexFunc(s.ops, func(o *operation) bool { return o.id == op.spec.Fault.Before }); i >= s.next {
+			at = i
+			s.ops[i].overtaken = true
+		}
+	}
+	s.ops = slices.Insert(s.ops, at, op)
+}
+
+// held is an operation that waits to be overtaken; nil when there is none.
+func (s *session) held() *operation {
+	for _, op := range s.ops[s.next:] {
+		if op.waits() {
+			return op
+		}
+	}
+	return nil
 }
 
 // serving is the version that the generators serve, and whether a later one is on its way.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"trainer/internal/sandbox/fault"
 	"trainer/internal/wire"
 )
 
@@ -54,9 +55,12 @@ func (s *Server) createSession(r *request) (any, error) {
 		return nil, err
 	}
 	spec.Names, spec.Provision = names, s.options.Provision/2
+	s.afflictSession(r.event, spec)
 	id := uuid.NewString()
-	if err := s.commit(&record{Kind: kindSession, ID: id, Session: spec}, nil); err != nil {
-		return nil, err
+	for _, id := range s.doubled(r.event, id) {
+		if err := s.commit(&record{Kind: kindSession, ID: id, Session: spec}, nil); err != nil {
+			return nil, err
+		}
 	}
 	out := s.showSession(s.state.sessions.byID[id])
 	out.Status = wire.SessionCreating // RUNNING at the next read at the earliest
@@ -246,7 +250,7 @@ func (s *Server) showSession(sess *session) sessionAnswer {
 		}
 	}
 	if sess.failure != "" {
-		out.Error = &wire.Fault{Code: wire.SessionFailed, Message: sess.failure, OccurredAt: sess.failed}
+		out.Error = &wire.Fault{Code: sess.code, Message: sess.failure, OccurredAt: sess.failed}
 	}
 	return out
 }
@@ -258,7 +262,11 @@ func (s *Server) getSession(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.showSession(sess), nil
+	out := s.showSession(sess)
+	if hit, ok := s.dice.Roll(fault.LaggingStep, "", r.event); ok {
+		out.Step = max(out.Step-wire.Int64(hit.By), 0)
+	}
+	return out, nil
 }
 
 func (s *Server) listSessions(r *request) (any, error) {
@@ -272,7 +280,8 @@ func (s *Server) listSessions(r *request) (any, error) {
 	defer s.mu.Unlock()
 	now, on := s.clock.now(), q.Get("model_resources_id")
 	return page(q, &s.state.sessions, func(sess *session) string { return sess.id }, func(sess *session) bool {
-		return byCaller(q) && (len(status) == 0 || status[string(sess.status(now))]) && (on == "" || on == sess.resource.id)
+		return byCaller(q) && (len(status) == 0 || status[string(sess.status(now))]) && (on == "" || on == sess.resource.id) &&
+			!now.Before(sess.created.Add(sess.spec.Hidden))
 	}, s.showSession)
 }
 

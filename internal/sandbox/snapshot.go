@@ -26,6 +26,8 @@ func (t *trained) due(every int) bool {
 type snapshotHead struct {
 	Ops  int    `json:"ops"`  // that the model has seen
 	Last string `json:"last"` // the id of the last of them: the snapshot belongs to this log
+	// Tokens are those of the gathered gradient.
+	Tokens int64 `json:"tokens,omitempty"`
 }
 
 func snapshotFile(session string) string { return "sessions/" + session + ".snapshot" }
@@ -40,7 +42,7 @@ func (s *Server) snapshot(sess *session) error {
 		return nil
 	}
 	s.mu.Lock()
-	mark, head := s.written, snapshotHead{Ops: t.ops, Last: sess.ops[t.ops-1].id}
+	mark, head := s.written, snapshotHead{Ops: t.ops, Last: sess.ops[t.ops-1].id, Tokens: t.tokens}
 	s.mu.Unlock()
 	if err := s.store.sync(mark); err != nil {
 		return err
@@ -88,38 +90,41 @@ func (s *Server) restore(sess *session, done []*operation) (*trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	ops, err := s.loadSnapshot(sess, done, model)
-	if err == nil {
-		return &trained{model: model, ops: ops, saved: ops}, nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return &trained{model: model}, nil
+	t := &trained{model: model, origin: model.Steps()}
+	err = s.loadSnapshot(sess, done, t)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return t, nil
 	}
 	s.options.Log("sandbox: the snapshot of training session %s is not used: %v", sess.id, err)
 	// What was loaded in part is not to be trusted.
 	model, err = s.startModel(sess)
-	return &trained{model: model}, err
+	return &trained{model: model, origin: t.origin}, err
 }
 
-func (s *Server) loadSnapshot(sess *session, done []*operation, model *engine.Model) (ops int, err error) {
+// loadSnapshot brings t, which is before its first operation, to where the snapshot is.
+func (s *Server) loadSnapshot(sess *session, done []*operation, t *trained) (err error) {
 	f, err := s.store.open(snapshotFile(sess.id))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	b := bufio.NewReaderSize(f, 1<<16)
 	line, err := b.ReadSlice('\n')
 	if err != nil {
-		return 0, fmt.Errorf("reading its head: %w", err)
+		return fmt.Errorf("reading its head: %w", err)
 	}
 	var head snapshotHead
 	if err := json.Unmarshal(line, &head); err != nil {
-		return 0, fmt.Errorf("reading its head: %w", err)
+		return fmt.Errorf("reading its head: %w", err)
 	}
 	if head.Ops < 1 || head.Ops > len(done) || done[head.Ops-1].id != head.Last {
-		return 0, errors.New("it is of another history than the log's")
+		return errors.New("it is of another history than the log's")
 	}
-	return head.Ops, model.Load(b, wholeModel)
+	if err := t.model.Load(b, wholeModel); err != nil {
+		return err
+	}
+	t.ops, t.saved, t.tokens = head.Ops, head.Ops, head.Tokens
+	return nil
 }
 
 // WeightsHash is the SHA-256 of a session's trainable weights after the operations that have finished. It is for tests

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"trainer/internal/sandbox/fault"
 	"trainer/internal/wire"
 )
 
@@ -12,8 +13,9 @@ import (
 // the two cannot differ. The server's lock guards it.
 type state struct {
 	secret      []byte
-	last        time.Time // of the last record
-	closed      bool      // the last record says that the server ended in order
+	last        time.Time     // of the last record
+	closed      bool          // the last record says that the server ended in order
+	ahead       time.Duration // how far the last life's time may have run ahead of the log; 0: a tick
 	resources   table[*resource]
 	sessions    table[*session]
 	checkpoints table[*checkpoint]
@@ -73,10 +75,17 @@ func (s *state) apply(r *record, body span) error {
 		}
 		s.secret = r.Server.Secret
 		return nil
-	case kindTick, kindClosed:
+	case kindTick:
+		if r.Ahead > 0 {
+			s.ahead = r.Ahead
+		}
 		return nil
-	case kindResource, kindExtend, kindExpire:
+	case kindClosed:
+		return nil
+	case kindResource, kindExtend:
 		return s.applyResource(r)
+	case kindExpire, kindBreak:
+		return s.applyEnd(r)
 	case kindStop:
 		return s.applyStop(r)
 	case kindSession, kindChange, kindFail:
@@ -101,24 +110,13 @@ func (s *state) applyResource(r *record) error {
 	if !ok {
 		return fmt.Errorf("resource %s does not exist", r.ID)
 	}
-	if r.Kind == kindExtend {
-		res.until, res.updated = later(res.until, r.Until), r.T
-		return nil
-	}
-	res.end(r.Until)
-	for _, sess := range res.sessions {
-		sess.end(r.Until, true)
-	}
+	res.until, res.updated = later(res.until, r.Until), r.T
 	return nil
 }
 
 func (s *state) applyStop(r *record) error {
-	for _, id := range r.Cancelled {
-		op, ok := s.operations[id]
-		if !ok {
-			return fmt.Errorf("operation %s does not exist", id)
-		}
-		op.finish(&resultSpec{Code: wire.CodeSessionNotActive, Message: "the session was stopped before the operation began"}, span{}, r.T)
+	if err := s.cancel(r, "the session was stopped before the operation began"); err != nil {
+		return err
 	}
 	if res, ok := s.resources.byID[r.ID]; ok {
 		res.end(r.T)
@@ -144,13 +142,8 @@ func (s *state) applySession(r *record) error {
 		return fmt.Errorf("session %s does not exist", r.ID)
 	}
 	if r.Kind == kindFail {
-		for _, id := range r.Cancelled {
-			if op, ok := s.operations[id]; ok {
-				op.finish(&resultSpec{Code: wire.CodeSessionNotActive, Message: "the session failed: " + r.Message}, span{}, r.T)
-			}
-		}
-		sess.fail(r.T, r.Message)
-		return nil
+		sess.fail(r.T, wire.SessionFailed, r.Message)
+		return s.cancel(r, "the session failed: "+r.Message)
 	}
 	if r.Change == nil {
 		return fmt.Errorf("the change of session %s says nothing", r.ID)
@@ -174,9 +167,13 @@ func (s *state) addSession(r *record) error {
 			return fmt.Errorf("checkpoint %s does not exist", from)
 		}
 		sess.from = c
-		if r.Session.LoadOptimizer {
-			sess.step = c.step
+		if r.Session.LoadOptimizer && !r.Session.FromZero {
+			sess.start = c.step
 		}
+	}
+	sess.step = sess.start
+	if d := r.Session.Expire; d != nil {
+		sess.doom(r.T.Add(*d))
 	}
 	res.sessions = append(res.sessions, sess)
 	res.touch(r.T)
@@ -194,7 +191,10 @@ func (s *state) applyOperation(r *record, body span) error {
 			return fmt.Errorf("session %s does not exist", r.Op.Session)
 		}
 		op := &operation{id: r.ID, spec: *r.Op, session: sess, accepted: r.T, body: body}
-		sess.ops = append(sess.ops, op)
+		sess.enqueue(op)
+		if f := op.spec.Fault; f != nil && f.Expire != nil {
+			sess.doom(r.T.Add(*f.Expire))
+		}
 		sess.resource.touch(r.T)
 		s.operations[op.id], s.keys[op.spec.Key] = op, op
 		if p, ok := s.payloads[r.Op.PayloadID]; ok {
@@ -206,9 +206,18 @@ func (s *state) applyOperation(r *record, body span) error {
 	if !ok || r.Result == nil || op.result != nil {
 		return fmt.Errorf("a result for operation %s, which awaits none", r.ID)
 	}
-	op.finish(r.Result, body, r.T)
-	if op.result.Code == "" {
-		s.effect(op, r.T)
+	at := r.T
+	if !r.Result.Ended.IsZero() {
+		at = r.Result.Ended
+	}
+	op.finish(r.Result, body, at)
+	switch {
+	case op.result.Code == "":
+		s.effect(op, at)
+	case op.result.Left == fault.LeavesStep:
+		sess := op.session
+		sess.step++
+		sess.trainerStep++
 	}
 	return nil
 }
@@ -221,7 +230,7 @@ func (s *state) effect(op *operation, now time.Time) {
 		sess.step++
 		sess.trainerStep++
 	case wire.KindWeightsSync:
-		sess.publish(now, op.result.Defer)
+		sess.publish(now, op.publishLag())
 	case wire.KindTrainingCheckpoint, wire.KindInferenceCheckpoint:
 		c := &checkpoint{
 			id: op.spec.Checkpoint, session: sess, inference: op.spec.Name == wire.KindInferenceCheckpoint, step: sess.step,

@@ -19,6 +19,8 @@ type trained struct {
 	ops     int           // of the session's operations, those that the model has seen
 	saved   int           // of which a snapshot holds
 	compute time.Duration // since the snapshot
+	origin  int64         // the model's count of steps before the first operation
+	tokens  int64         // positions with a weight, in the gathered gradient
 }
 
 // perform runs one operation on the session's model. It is a pure function of the model and the work, so that running it
@@ -28,12 +30,12 @@ func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*re
 	case wire.KindForwardBackward:
 		return s.forwardBackward(sess, op, w, store)
 	case wire.KindCustomForwardBackward:
-		batch, _ := batchOf(w.data)
-		sess.trained.model.Backward(batch, w.gradients)
+		batch, need := batchOf(w.data)
+		sess.trained.gather(batch, need, w.gradients)
 		return encoded(&resultSpec{}, struct{}{})
 	case wire.KindOptimStep:
-		sess.trained.model.Step(w.adam)
-		return encoded(&resultSpec{}, wire.OptimStepOutput{Step: new(wire.Int64(sess.trained.model.Steps()))})
+		s.step(sess, op, w)
+		return encoded(&resultSpec{}, wire.OptimStepOutput{Step: new(wire.Int64(sess.counted()))})
 	case wire.KindWeightsSync:
 		s.mu.Lock()
 		version := sess.trainerStep
@@ -69,9 +71,39 @@ func (s *Server) forwardBackward(sess *session, op *operation, w *work, store bo
 	}
 	r, text, err := s.outputOf(op, out, store)
 	if err == nil && !w.forwardOnly {
-		sess.trained.model.Backward(batch, narrow(result.Grads))
+		sess.trained.gather(batch, need, narrow(result.Grads))
 	}
 	return r, text, err
+}
+
+// gather adds a gradient, and counts the positions that it is of.
+func (t *trained) gather(b engine.Batch, need [][]bool, grads [][]float32) {
+	t.model.Backward(b, grads)
+	for _, row := range need {
+		for _, n := range row {
+			if n {
+				t.tokens++
+			}
+		}
+	}
+}
+
+// step applies the gathered gradient.
+func (s *Server) step(sess *session, op *operation, w *work) {
+	t := sess.trained
+	if op.spec.PerToken && t.tokens > 0 {
+		t.model.ScaleGradient(1 / float64(t.tokens))
+	}
+	t.model.Step(w.adam)
+	t.tokens = 0
+}
+
+// counted is the model's count of steps as the session tells it, which may have begun at 0 where the checkpoint's did not.
+func (s *session) counted() int64 {
+	if s.from == nil || !s.spec.LoadOptimizer {
+		return s.trained.model.Steps()
+	}
+	return s.trained.model.Steps() - s.trained.origin + s.start
 }
 
 // maxInlineOutput is well above what a poll should carry again and again.
@@ -175,6 +207,13 @@ func (s *Server) catchUp(sess *session) error {
 
 // again runs a finished operation again where it changes the model: what failed, only scored or saved does not.
 func (s *Server) again(sess *session, op *operation) error {
+	if op.result.Left != "" {
+		w, err := s.workOf(sess, op)
+		if err == nil {
+			_, err = s.leave(sess, op, w, op.result.Left)
+		}
+		return err
+	}
 	if op.result.Code != "" || !op.spec.Name.Trains() {
 		return nil
 	}
@@ -211,9 +250,7 @@ func (s *Server) startModel(sess *session) (*engine.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading checkpoint %s: %w", sess.from.id, err)
 	}
-	if sess.spec.LoadOptimizer {
-		model.SetSteps(sess.from.step)
-	} else {
+	if !sess.spec.LoadOptimizer {
 		model.SetSteps(0)
 	}
 	return model, nil

@@ -26,16 +26,26 @@ func (s *Server) run(sess *session) {
 	sess.training.Lock()
 	defer sess.training.Unlock()
 	for {
-		op := s.begin(sess)
-		if op == nil {
+		op, held := s.begin(sess)
+		switch {
+		case held != nil:
+			s.wait(held.turn, held.until)
+		case op == nil:
 			return
+		default:
+			s.runOne(sess, op)
 		}
-		s.runOne(sess, op)
 	}
 }
 
-// begin takes the next operation; nil ends the goroutine.
-func (s *Server) begin(sess *session) *operation {
+// hold is what a session waits for before its next operation may begin.
+type hold struct {
+	turn  <-chan struct{}
+	until time.Time
+}
+
+// begin takes the next operation, or says what to wait for first; with neither the goroutine ends.
+func (s *Server) begin(sess *session) (*operation, *hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing || s.broken != nil || sess.next == len(sess.ops) {
@@ -43,11 +53,19 @@ func (s *Server) begin(sess *session) *operation {
 		if sess.over() {
 			sess.trained = nil
 		}
-		return nil
+		return nil, nil
 	}
-	op := sess.ops[sess.next]
-	op.begun = true
-	return op
+	op, now := sess.ops[sess.next], s.clock.now()
+	if op.waits() {
+		if until := op.accepted.Add(op.spec.Fault.Hold); now.Before(until) {
+			return nil, &hold{s.turn, until}
+		}
+	}
+	op.begun, op.started = true, op.accepted
+	if sess.next > 0 {
+		op.started = later(op.started, sess.ops[sess.next-1].ended)
+	}
+	return op, nil
 }
 
 // over: the session will never train again.
@@ -64,9 +82,15 @@ func (s *Server) forget(sess *session) {
 // runOne runs an operation, logs its result, and writes a snapshot when one is due. It holds the session's training lock.
 func (s *Server) runOne(sess *session, op *operation) {
 	start := time.Now()
-	result, output, err := s.execute(sess, op)
+	result, output, d, err := s.execute(sess, op)
 	if err != nil {
 		result, output = &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}, nil
+	}
+	if d > 0 {
+		if result.Ended = op.started.Add(d); !s.reach(result.Ended) {
+			sess.trained = nil // it has run ahead of the log; the next life runs it again
+			return
+		}
 	}
 	if !s.conclude(sess, op, result, output, err) || sess.trained == nil {
 		return
@@ -102,8 +126,9 @@ func (s *Server) conclude(sess *session, op *operation, result *resultSpec, outp
 var errSession = errors.New("the session can't go on")
 
 // execute brings the session's model up to date and runs op on it. An error is a fault of this server; a fault of the
-// operation itself is in the result. A panic of the engine becomes an error that ends the session.
-func (s *Server) execute(sess *session, op *operation) (result *resultSpec, output []byte, err error) {
+// operation itself is in the result. A panic of the engine becomes an error that ends the session. d is how long the
+// operation runs in virtual time, as takes has it.
+func (s *Server) execute(sess *session, op *operation) (result *resultSpec, output []byte, d time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.options.Log("sandbox: panic in %s: %v\n%s", op.spec.Name, p, debug.Stack())
@@ -111,13 +136,23 @@ func (s *Server) execute(sess *session, op *operation) (result *resultSpec, outp
 		}
 	}()
 	if err := s.catchUp(sess); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	w, err := s.workOf(sess, op)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
-	return s.perform(sess, op, w, true)
+	d = s.takes(op, w)
+	if f := op.spec.Fault; f != nil && f.Code != "" {
+		result := &resultSpec{Code: f.Code, Message: "the sandbox was asked for this fault"}
+		result.Left, err = s.leave(sess, op, w, f.Leaves)
+		return result, nil, d, err
+	}
+	result, output, err = s.perform(sess, op, w, true)
+	if err == nil && result.Code != "" {
+		result.Left, err = s.leave(sess, op, w, s.choice(FailedLeaves))
+	}
+	return result, output, d, err
 }
 
 // workOf is the operation's work; after a restart it is read from the log again.

@@ -146,6 +146,13 @@ func (m *Model) ClearGradient() {
 	m.touched = false
 }
 
+// ScaleGradient multiplies the gathered gradient by a finite factor, taken as float32.
+func (m *Model) ScaleGradient(factor float64) {
+	for i := range m.grad {
+		m.grad[i] *= float32(factor)
+	}
+}
+
 // Steps is how many optimiser steps the weights contain.
 func (m *Model) Steps() int64 { return m.steps }
 
