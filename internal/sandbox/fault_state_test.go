@@ -91,7 +91,7 @@ func TestResourcesEndInErrorByEachCode(t *testing.T) {
 }
 
 func TestSessionsExpireWithWorkQueued(t *testing.T) {
-	s, c := open(t, Options{Faults: rules(t, "expire-session:on=optim-step,at=2", "reorder:on=forward-backward,at=2,after=1h")})
+	s, c := open(t, Options{Dir: t.TempDir(), Faults: rules(t, "expire-session:on=optim-step,at=2", "reorder:on=forward-backward,at=2,after=1h")})
 	id := c.tiny()
 	c.loss(id, "", row("hello"))
 	c.run(id, wire.KindOptimStep, `{}`, nil)

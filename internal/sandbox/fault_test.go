@@ -245,7 +245,9 @@ func TestWhatAFailedOperationLeavesBehind(t *testing.T) {
 			c.run(id, wire.KindOptimStep, `{"adam_params":{"learning_rate":0.01}}`, nil)
 		}
 	}
-	step := func(c *client, id string) { c.run(id, wire.KindOptimStep, `{"adam_params":{"learning_rate":0.01}}`, nil) }
+	step := func(c *client, id string) {
+		c.run(id, wire.KindOptimStep, `{"adam_params":{"learning_rate":0.01}}`, nil)
+	}
 	none := trainedBy(t, Options{}, step)
 	half := trainedBy(t, Options{}, func(c *client, id string) {
 		c.loss(id, "", first, second)

@@ -80,6 +80,8 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 		if w.outputs {
 			spec.Offload = uuid.NewString()
 		}
+	case wire.KindSample:
+		spec.Offload = uuid.NewString()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,13 +32,17 @@ func TestALookDoesNotWaitForTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &stuckStore{store: s.store, came: make(chan struct{})}
+	slow := &stuckStore{store: s.store, came: make(chan struct{}, 1)}
 	s.store = slow
 	c := &client{t: t, http: s}
 	session := c.tiny()
 	told := newStory(c)
 	told.operate(session, wire.KindForwardBackward, "first", batch(t, "", row("a row")), nil)
 
+	select {
+	case <-slow.came: // what came before
+	default:
+	}
 	slow.gate.Lock()
 	other := make(chan int, 1)
 	go func() {
