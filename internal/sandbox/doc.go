@@ -10,5 +10,8 @@
 // the log: no draw depends on a key, an id or the time, so weights after a replay are bit-equal, and each replayed
 // operation is compared with the output that it had. Time is virtual: it stands still while the server is down.
 //
+// A session's operations run one after the other, in the order of acceptance. Samples alone run beside them: one gets its
+// weights, those of the last weights-sync before it, in its turn, and what it answers is a function of these and its body.
+//
 // What is not built yet is refused by name, never approximated.
 package sandbox

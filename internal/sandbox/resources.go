@@ -110,9 +110,9 @@ func resourceDefaults(in wire.CreateResource) (*resourceSpec, error) {
 const unspecifiedScaling wire.MuonScalingStrategy = "MUON_SCALING_STRATEGY_UNSPECIFIED"
 
 // optimizer is as the API tells it.
-func (r *resourceSpec) optimizer() wire.OptimizerConfig {
-	if r.Muon != "" {
-		return wire.OptimizerConfig{Muon: &wire.MuonConfig{ScalingStrategy: r.Muon}}
+func (s *resourceSpec) optimizer() wire.OptimizerConfig {
+	if s.Muon != "" {
+		return wire.OptimizerConfig{Muon: &wire.MuonConfig{ScalingStrategy: s.Muon}}
 	}
 	return wire.OptimizerConfig{Adam: &struct{}{}}
 }
