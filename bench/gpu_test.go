@@ -42,9 +42,9 @@ type tally struct {
 	Busy, Span                  time.Duration
 	LateMean, LateMax           time.Duration // from an operation's end to the answer that says so
 
-	first, last, ended time.Time // ended: the last end, so that overlaps are counted once
-	late               time.Duration
-	noticed            int
+	first, last time.Time
+	late        time.Duration
+	noticed     int
 }
 
 // train counts an operation that trains, scheduled from begin to end.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -196,7 +197,7 @@ func (r *run) stopSession(ctx context.Context, g *generation) bool {
 	_ = r.journal.Add(recStop, stopRecord{What: aSession, ID: g.id, Why: r.why})
 	ctx, cancel := context.WithTimeout(ctx, sessionStop)
 	defer cancel()
-	if err := s.Close(ctx); err != nil {
+	if err := caught(func() error { return s.Close(ctx) }); err != nil {
 		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: fmt.Sprintf("stop session %s: %v", g.id, err)})
 		return false
 	}
@@ -234,11 +235,22 @@ func (r *run) halt(ctx context.Context, id string) (Resource, error) {
 	return res, err
 }
 
+// caught makes an error of a panic, so that what comes behind it is done.
+func caught(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Panic{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
 // stopResource stops what we made.
 func (r *run) stopResource(ctx context.Context) bool {
 	id := r.lease.id
 	_ = r.journal.Add(recStop, stopRecord{What: aResource, ID: id, Why: r.why})
-	res, err := r.halt(ctx, id)
+	var res Resource
+	err := caught(func() (err error) { res, err = r.halt(ctx, id); return err })
 	if err != nil {
 		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: fmt.Sprintf("stop resource %s: %v; it bills until its inactive_timeout; stop it with `trainer resources stop %s`", id, err, id)})
 		return false

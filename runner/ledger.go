@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -343,7 +344,8 @@ func (l *ledger) follow(ctx context.Context, o *operation) {
 		defer o.cut(nil)
 		defer func() {
 			if p := recover(); p != nil {
-				o.err = &Panic{Value: p}
+				o.err = &Panic{Value: p, Stack: debug.Stack()}
+				l.taint(o.err) // also where nobody waits for it
 			}
 		}()
 		o.res, o.err = l.session.Wait(ctx, o.op, o.id)

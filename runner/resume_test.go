@@ -118,3 +118,34 @@ type closed struct{}
 func (closed) Open(context.Context, runner.RunInfo) error { return errCut }
 func (closed) Emit(runner.Event)                          {}
 func (closed) Close(context.Context) error                { return nil }
+
+// TestAPanicReleases: a fault of ours at any request ends the life with an error, whoever's goroutine it is in, and
+// leaves nothing running; the next life completes the run, unless there was no checkpoint yet, or the answer of a create
+// went down with it.
+func TestAPanicReleases(t *testing.T) {
+	b := newBench(t)
+	want := b.unbroken()
+	for at, over := 1, false; !over; at++ {
+		b.fresh(func(t *testing.T) {
+			met := false
+			s, err := b.through(&liar{next: b.server, match: anything, at: at, reach: 1, do: func(*http.Request, pass) (*http.Response, error) {
+				met = true
+				panic("a fault of ours")
+			}})
+			if over = !met; over {
+				return
+			}
+			left, said := b.ready(), len(s.Unreleased) > 0
+			if err == nil && !said || err != nil && !strings.Contains(err.Error(), "a fault of ours") || len(left) > 0 && !said {
+				t.Fatalf("request %d: the life ends with %.200v; left running: %v", at, err, left)
+			}
+			_, _, err = b.life(0, false)
+			if err != nil && (strings.Contains(err.Error(), unsettled) || strings.Contains(err.Error(), "no checkpoint holds any")) {
+				return
+			}
+			if got := b.steps(); err != nil || got != want {
+				t.Errorf("request %d: the next life: %v, got\n%swant\n%s", at, err, got, want)
+			}
+		})
+	}
+}

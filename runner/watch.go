@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -15,6 +16,11 @@ func (l *lease) watch(ctx context.Context, halt context.CancelCauseFunc) (closin
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				halt(&Panic{Value: p, Stack: debug.Stack()})
+			}
+		}()
 		tick := time.NewTicker(l.period())
 		defer tick.Stop()
 		last := time.Now()

@@ -96,7 +96,7 @@ func (s *Server) generate(sess *session, op *operation, from serving) (r *result
 		return &resultSpec{Code: wire.CodeInternalError, Message: errSeed.Error()}, nil, d, nil
 	}
 	q, first := *w.sample, from
-	q.Tempered = s.choice(SampledLogprobs) == afterTemperature
+	q.Tempered = op.spec.Tempered
 	if from.older != nil {
 		first, q.Then, q.ThenAt = *from.older, from.weights, pipelineTokens
 	}
@@ -109,13 +109,13 @@ func (s *Server) generate(sess *session, op *operation, from serving) (r *result
 			d += time.Duration(len(c.Tokens)) * s.options.OpTime[wire.KindSample].PerToken
 		}
 	}
-	out := s.sampleOutput(&q, sampled, from)
+	out := sampleOutput(op, &q, sampled, from)
 	r, output, err = s.sampleAnswer(op, out)
 	return r, output, d, err
 }
 
 // sampleOutput is the answer in the words of the wire.
-func (s *Server) sampleOutput(q *engine.SampleRequest, sampled []engine.Sampled, from serving) *wire.SampleOutput {
+func sampleOutput(op *operation, q *engine.SampleRequest, sampled []engine.Sampled, from serving) *wire.SampleOutput {
 	out := &wire.SampleOutput{}
 	seen := map[string]bool{}
 	for i, p := range sampled {
@@ -123,7 +123,7 @@ func (s *Server) sampleOutput(q *engine.SampleRequest, sampled []engine.Sampled,
 		var r wire.SampleResult
 		longest := 0
 		for _, c := range p.Completions {
-			if c.Stopped && s.choice(StopToken) == stopDropped {
+			if c.Stopped && op.spec.CutStop {
 				c = withoutStop(c, q)
 			}
 			one := wire.SampledSequence{Logprobs: widen([][]float32{c.Logprobs})[0], StopReason: wire.StopLength}

@@ -9,7 +9,7 @@ import (
 // pure function of the model and the work.
 func (s *Server) leave(sess *session, op *operation, w *work, what string) (left string, err error) {
 	switch {
-	case what == fault.LeavesGradient && op.spec.Name == wire.KindForwardBackward && !w.forwardOnly:
+	case what == fault.LeavesGradient && op.spec.Name != wire.KindOptimStep && op.spec.Name.Trains() && !w.forwardOnly:
 		return s.leaveGradient(sess, w)
 	case what == fault.LeavesStep && op.spec.Name == wire.KindOptimStep:
 		s.step(sess, op, w)
@@ -22,6 +22,10 @@ func (s *Server) leave(sess *session, op *operation, w *work, what string) (left
 func (s *Server) leaveGradient(sess *session, w *work) (string, error) {
 	sess.thin(true)
 	half := w.data[:(len(w.data)+1)/2]
+	if w.loss == nil {
+		sess.trained.gatherCustom(half, w.gradients[:len(half)])
+		return fault.LeavesGradient, nil
+	}
 	batch, need := batchOf(half)
 	result, err := w.loss.Eval(widen(sess.trained.model.Logprobs(batch, need)), half)
 	if err != nil {

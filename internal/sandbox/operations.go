@@ -82,6 +82,8 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 		}
 	case wire.KindSample:
 		spec.Offload = uuid.NewString()
+		spec.Tempered = s.choice(SampledLogprobs) == afterTemperature
+		spec.CutStop = s.choice(StopToken) == stopDropped
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

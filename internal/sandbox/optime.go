@@ -47,13 +47,14 @@ func profile(name string, billions, gpus int) GPUProfile {
 	}
 	weights := time.Duration(2 * float64(billions) / (20 * float64(gpus)) * float64(time.Second))
 	return GPUProfile{name, fmt.Sprintf("%d billion parameters on %d B200", billions, gpus), OpTime{
-		wire.KindForwardBackward:     {50 * time.Millisecond, token(6)},
-		Scoring:                      {30 * time.Millisecond, token(2)},
-		wire.KindSample:              {50 * time.Millisecond, token(20)},
-		wire.KindOptimStep:           {Base: 100 * time.Millisecond},
-		wire.KindWeightsSync:         {Base: 200*time.Millisecond + weights},
-		wire.KindTrainingCheckpoint:  {Base: time.Second + 3*weights},
-		wire.KindInferenceCheckpoint: {Base: time.Second + weights},
+		wire.KindForwardBackward:       {50 * time.Millisecond, token(6)},
+		Scoring:                        {30 * time.Millisecond, token(2)},
+		wire.KindCustomForwardBackward: {50 * time.Millisecond, token(6)},
+		wire.KindSample:                {50 * time.Millisecond, token(20)},
+		wire.KindOptimStep:             {Base: 100 * time.Millisecond},
+		wire.KindWeightsSync:           {Base: 200*time.Millisecond + weights},
+		wire.KindTrainingCheckpoint:    {Base: time.Second + 3*weights},
+		wire.KindInferenceCheckpoint:   {Base: time.Second + weights},
 	}}
 }
 

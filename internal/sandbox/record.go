@@ -123,6 +123,8 @@ type opSpec struct {
 	Checkpoint string    `json:"checkpoint,omitempty"` // the id of what it will save, and of its registration
 	Artifact   string    `json:"artifact,omitempty"`
 	Revision   string    `json:"revision,omitempty"`
+	Tempered   bool      `json:"tempered,omitempty"` // sample: the choices in force
+	CutStop    bool      `json:"cut_stop,omitempty"`
 	Offload    string    `json:"offload,omitempty"`   // the payload id for an answer that is too large to be inline
 	PerToken   bool      `json:"per_token,omitempty"` // optim-step: the gradient is divided by the tokens trained
 	Fault      *opFault  `json:"fault,omitempty"`

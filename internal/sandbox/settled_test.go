@@ -8,7 +8,8 @@ import (
 	"trainer/internal/wire"
 )
 
-// stuckStore is a store whose disk stands still while gate is locked; each sync that comes is told to came.
+// stuckStore is a store whose disk stands still while gate is locked; each sync that comes is told to came, which has
+// room for more than a test makes.
 type stuckStore struct {
 	store
 	gate sync.RWMutex
@@ -16,10 +17,7 @@ type stuckStore struct {
 }
 
 func (s *stuckStore) sync(mark int64) error {
-	select {
-	case s.came <- struct{}{}:
-	default:
-	}
+	s.came <- struct{}{}
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	return s.store.sync(mark)
@@ -32,18 +30,17 @@ func TestALookDoesNotWaitForTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &stuckStore{store: s.store, came: make(chan struct{}, 1)}
+	slow := &stuckStore{store: s.store, came: make(chan struct{}, 1000)}
 	s.store = slow
 	c := &client{t: t, http: s}
 	session := c.tiny()
 	told := newStory(c)
 	told.operate(session, wire.KindForwardBackward, "first", batch(t, "", row("a row")), nil)
 
-	select {
-	case <-slow.came: // what came before
-	default:
-	}
 	slow.gate.Lock()
+	for len(slow.came) > 0 {
+		<-slow.came
+	}
 	other := make(chan int, 1)
 	go func() {
 		status, _ := c.do("POST", wire.PathSessions+"/"+session+"/payloads/upload-url", nil)

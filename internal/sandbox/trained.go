@@ -33,8 +33,7 @@ func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*re
 	case wire.KindForwardBackward:
 		return s.forwardBackward(sess, op, w, store)
 	case wire.KindCustomForwardBackward:
-		batch, need := batchOf(w.data)
-		sess.trained.gather(batch, need, w.gradients)
+		sess.trained.gatherCustom(w.data, w.gradients)
 		return encoded(&resultSpec{}, struct{}{})
 	case wire.KindOptimStep:
 		s.step(sess, op, w)
@@ -91,6 +90,19 @@ func (t *trained) gather(b engine.Batch, need [][]bool, grads [][]float32) {
 			}
 		}
 	}
+}
+
+// gatherCustom adds a gradient of the client's own, which is of the positions where it is not 0.
+func (t *trained) gatherCustom(data []loss.Datum, grads [][]float32) {
+	batch, _ := batchOf(data)
+	need := make([][]bool, len(grads))
+	for i, row := range grads {
+		need[i] = make([]bool, len(row))
+		for at, g := range row {
+			need[i][at] = g != 0
+		}
+	}
+	t.gather(batch, need, grads)
 }
 
 // step applies the gathered gradient.

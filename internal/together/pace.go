@@ -174,7 +174,8 @@ func (w *watch) next() (at time.Time, changed <-chan struct{}) {
 		from = begin
 	}
 	ran := from.Sub(begin)
-	early, due := w.p.habits[w.class()].window()
+	h := w.p.habits[w.class()]
+	early, due := h.window()
 	often := time.Duration(16)
 	if w.followed() {
 		often = 4
@@ -186,10 +187,12 @@ func (w *watch) next() (at time.Time, changed <-chan struct{}) {
 		return from.Add(min(early-ran, clamp(early/often, shortest, longest))), w.p.changed
 	case w.first:
 		return from, w.p.changed
+	case h == nil: // the first of its class: nothing is known but that it runs still
+		step = clamp(ran/16, shortest, longest)
 	case ran <= due:
 		step = clamp(ran/64, shortest, near)
 	}
-	// On a slow link the look itself is most of the wait; one that is far away need not be asked more than so often.
+	// On a slow link the look itself is most of the wait, so that little is added to it.
 	return from.Add(max(step, min(w.trip/4, near))), w.p.changed
 }
 
@@ -231,7 +234,7 @@ func (p *pace) learn(c class, begin, seen, now time.Time) {
 		return
 	}
 	if h == nil {
-		p.habits[c] = &habit{mean: took, dev: took / 16}
+		p.habits[c] = &habit{mean: took, dev: took / 32}
 		return
 	}
 	miss := took - h.mean

@@ -277,7 +277,7 @@ func TestABodyIsGrownOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 1 {
+	if got > 2 { // one, and one more that the race detector keeps the compiler from leaving out; growing makes a dozen
 		t.Errorf("%v allocations for one body, want 1", got)
 	}
 }

@@ -53,14 +53,14 @@ const delay = "fixed|uniform|exponential"
 // Kinds lists every fault, in the order of documents.
 func Kinds() []Info {
 	return []Info{
-		{Latency, Any, Any, []string{delay, "when"}, "the answer comes late: the work waits (before), or it is done and its answer waits (after)"},
+		{Latency, Any, Any, []string{delay, "when"}, "the answer comes late, by 1s: the work waits (before), or it is done and its answer waits (after)"},
 		{TooManyRequests, Any, Any, []string{"retry_after"}, "429, with Retry-After in seconds (1s; 0s leaves it out); nothing is done"},
 		{ServerError, Any, Any, []string{"status", "when", "retry_after"}, "a 5xx (500), before or after the work is done"},
 		{Unauthorized, Any, Any, nil, "401, as after a key was withdrawn; nothing is done"},
 		{RefuseStop, Stops, Stops, []string{"status"}, "a stop is refused (400); nothing is done"},
 		{Drop, Any, Any, []string{"when"}, "the connection ends without an answer, before or after the work is done"},
 		{SlowBody, Any, Any, []string{delay}, "the answer's body trickles, and takes that long (5s)"},
-		{Truncate, Any, Any, []string{"bytes"}, "the work is done, the answer's body ends early: after so many bytes, or in its middle"},
+		{Truncate, Any, Any, []string{"bytes"}, "the answer's body ends early, with the connection: after so many bytes, or in its middle; the work is done"},
 		{Fail, Operations, Operations, []string{"code", "leaves"}, "the operation ends FAILED with the code (INTERNAL_ERROR), and leaves behind: nothing; gradient, that of the first half of its samples; step, an optimiser step that was applied. Unset: as the choice failed_leaves"},
 		{Reorder, Operations, Operations, []string{"after"}, "the operation does not begin until the next one of its session has overtaken it, or so long (2s) has passed"},
 		{ForgetKey, Operations, Operations, []string{"after"}, "so long (0s) after it was accepted, the operation's key is forgotten: the same request makes a second operation"},

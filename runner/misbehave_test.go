@@ -1,0 +1,242 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"trainer/internal/sandbox"
+	"trainer/internal/together"
+	"trainer/runner"
+)
+
+// against calls f as fresh does, with a server that things go wrong at.
+func (b *bench) against(o sandbox.Options, f func(t *testing.T), faults ...string) {
+	for _, text := range faults {
+		r, err := sandbox.ParseFault(text)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		o.Faults = append(o.Faults, r)
+	}
+	synctest.Test(b.t, func(t *testing.T) {
+		s, err := sandbox.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		b.server, b.dir = s, t.TempDir()
+		f(t)
+	})
+}
+
+// mostLives bounds how often a run is resumed.
+const mostLives = 20
+
+// lives runs and resumes until the run is complete; errs is what ended each life before the last. A run that could save
+// nothing before its session was gone can't be resumed, and says so: then it is not complete.
+func (b *bench) lives(t *testing.T) (errs []error, complete bool) {
+	t.Helper()
+	for range mostLives {
+		_, _, err := b.life(0, false)
+		if err == nil {
+			return errs, true
+		}
+		if strings.Contains(err.Error(), "no checkpoint holds any of the") {
+			return append(errs, err), false
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("life %d ended by a time limit: %v", len(errs)+1, err)
+		}
+		errs = append(errs, err)
+	}
+	t.Fatalf("%d lives and not complete: %v", mostLives, errs)
+	return nil, false
+}
+
+// readyNow asks the server itself, past its faults.
+func (b *bench) readyNow(t *testing.T) (ids []string) {
+	t.Helper()
+	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: b.server})
+	rs, _, err := c.Mine(context.Background(), false)
+	for tries := 0; err != nil && tries < 20; tries++ {
+		rs, _, err = c.Mine(context.Background(), false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rs {
+		ids = append(ids, r.ID+" "+r.Status)
+	}
+	return ids
+}
+
+// butCreates is what is not known of yet: a create may be answered or turned away, but its answer is not lost.
+const butCreates = ",except=creates"
+
+// TestAFifthOfTheRequestsFail lets one request in five go wrong in one of many ways. A run must then be what it is when
+// nothing goes wrong, in one life or several.
+func TestAFifthOfTheRequestsFail(t *testing.T) {
+	for _, lookahead := range []int{0, 1} {
+		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
+			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead), "checkpoint.every=1")
+			want := b.unbroken()
+			const runs = 8
+			lost := 0
+			for range runs {
+				seed := rand.Uint64()
+				b.against(sandbox.Options{FaultSeed: seed}, func(t *testing.T) {
+					t.Logf("seed %d", seed)
+					ended, complete := b.lives(t)
+					if !complete {
+						lost++
+					} else if got := b.steps(); got != want {
+						t.Errorf("seed %d: after %v: got\n%swant\n%s", seed, ended, got, want)
+					}
+					if left := b.readyNow(t); len(left) > 0 {
+						t.Errorf("seed %d: after %v: left running: %v", seed, ended, left)
+					}
+				},
+					"drop:rate=0.03"+butCreates, "drop:rate=0.03,when=after"+butCreates,
+					"server-error:rate=0.03,status=503,retry_after=2s"+butCreates, "server-error:rate=0.03,when=after,status=500"+butCreates,
+					"truncate:rate=0.03"+butCreates, "too-many-requests:rate=0.05,retry_after=1500ms",
+					"latency:rate=0.2,exponential=2s", "slow-body:rate=0.05,uniform=1s..30s")
+			}
+			if lost > 1 {
+				t.Errorf("%d of %d runs could not be resumed", lost, runs)
+			}
+		})
+	}
+}
+
+// TestTheRunnerUnderEachFault lets one thing go wrong that a run can't see coming, and says how it may end the life that
+// meets it; the lives behind it must make the run whole.
+func TestTheRunnerUnderEachFault(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault string
+		o     sandbox.Options
+		ends  string // a pattern of the first life's error; empty: it is complete in one life
+	}{
+		{"a forward-backward fails and leaves nothing", "fail:on=forward-backward,at=10,code=INTERNAL_ERROR", sandbox.Options{}, "INTERNAL_ERROR"},
+		{"a forward-backward fails and leaves a gradient", "fail:on=forward-backward,at=10,code=TIMEOUT,leaves=gradient", sandbox.Options{}, "TIMEOUT"},
+		{"an optim-step fails", "fail:on=optim-step,at=5,code=RESOURCE_EXHAUSTED", sandbox.Options{}, "RESOURCE_EXHAUSTED"},
+		{"an optim-step fails that was applied", "fail:on=optim-step,at=5,leaves=step", sandbox.Options{}, "INTERNAL_ERROR"},
+		{"a session expires with work queued", "expire-session:on=optim-step,at=5", sandbox.Options{}, "SESSION_NOT_ACTIVE|EXPIRED"},
+		{"finished optim-steps are forgotten", "forget-operation:on=optim-step,at=5", sandbox.Options{}, "no longer knows the operation"},
+		{"the key is withdrawn and comes back", "unauthorized:on=operations,at=20", sandbox.Options{}, "401"},
+		{"the queue is long", "queue:uniform=1h..9h,position=40", sandbox.Options{}, ""},
+		{"steps count from zero after a resume", "step-zero", sandbox.Options{}, ""},
+		{"session.step lags", "lagging-step:by=3", sandbox.Options{}, ""},
+		{"keys are forgotten at once", "forget-key", sandbox.Options{}, ""},
+		{"the stop is refused", "refuse-stop:on=stop-resource,at=1", sandbox.Options{}, ""},
+		{"the session is created twice", "double-create:on=create-session,at=1", sandbox.Options{}, ""},
+		{"operations are held, and nothing overtakes them", "reorder:on=weights-sync+training-checkpoint", sandbox.Options{}, ""},
+		{"operations take their time", "latency:rate=0", sandbox.Options{OpTime: profileOf(t, "b200-8b")}, ""},
+		{"time runs fast", "latency:rate=0", sandbox.Options{Speed: 50}, ""},
+	} {
+		for _, lookahead := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s, lookahead %d", tt.name, lookahead), func(t *testing.T) {
+				// A session that is left running must be judged by what the journal knows of it.
+				b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead), "keep_resources=on_failure")
+				want := b.unbroken()
+				b.against(tt.o, func(t *testing.T) {
+					ended, complete := b.lives(t)
+					switch {
+					case !complete:
+						t.Fatalf("it can't be resumed: %v", ended)
+					case tt.ends == "" && len(ended) > 0:
+						t.Errorf("it took more than one life: %v", ended)
+					case tt.ends != "" && (len(ended) == 0 || !regexp.MustCompile(tt.ends).MatchString(ended[0].Error())):
+						t.Errorf("the lives ended by %v, want the first by %s", ended, tt.ends)
+					}
+					if got := b.steps(); got != want {
+						t.Errorf("after %v: got\n%swant\n%s", ended, got, want)
+					}
+					if left := b.readyNow(t); len(left) > 0 {
+						t.Errorf("after %v: left running: %v", ended, left)
+					}
+				}, tt.fault)
+			})
+		}
+	}
+}
+
+func profileOf(t *testing.T, name string) sandbox.OpTime {
+	t.Helper()
+	p, err := sandbox.FindGPUProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestACapacityTimeoutEndsTheRun: nothing was paid for, and the error names the code.
+func TestACapacityTimeoutEndsTheRun(t *testing.T) {
+	b := newBench(t)
+	b.against(sandbox.Options{}, func(t *testing.T) {
+		_, _, err := b.life(0, false)
+		if err == nil || !strings.Contains(err.Error(), "CAPACITY_WAIT_TIMEOUT") || errors.Is(err, runner.ErrInterrupted) {
+			t.Errorf("got %v, want CAPACITY_WAIT_TIMEOUT", err)
+		}
+		if left := b.readyNow(t); len(left) > 0 {
+			t.Errorf("left running: %v", left)
+		}
+	}, "queue:fixed=48h", "resource-error:code=CAPACITY_WAIT_TIMEOUT,after=24h")
+}
+
+// TestOperationsOutOfOrderAreNoticed: an optimiser step that overtakes its gradient spoils the session, which is then not
+// trained on; with lookahead 0 nothing can overtake.
+func TestOperationsOutOfOrderAreNoticed(t *testing.T) {
+	slow, err := sandbox.OpTime{}.With("forward-backward=30s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lookahead, lives := range []int{1, 2} {
+		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
+		want := b.unbroken()
+		b.against(sandbox.Options{OpTime: slow}, func(t *testing.T) {
+			ended, complete := b.lives(t)
+			if !complete || len(ended)+1 != lives || lives > 1 && !strings.Contains(ended[0].Error(), "which was submitted earlier") {
+				t.Errorf("lookahead %d: got %v, want %d lives", lookahead, ended, lives)
+			}
+			if got := b.steps(); got != want {
+				t.Errorf("lookahead %d: after %v: got\n%swant\n%s", lookahead, ended, got, want)
+			}
+		}, "reorder:on=forward-backward,at=10,after=2s")
+	}
+}
+
+// TestLookaheadKeepsSimulatedGPUsBusy: by operations of stated length a run's share of busy time can be measured, and
+// lookahead raises it.
+func TestLookaheadKeepsSimulatedGPUsBusy(t *testing.T) {
+	pace, err := sandbox.OpTime{}.With("forward-backward=400ms,forward-only=100ms,optim-step=100ms,weights-sync=100ms,training-checkpoint=1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var took [2]time.Duration
+	for lookahead := range took {
+		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
+		steps := time.Duration(len(b.plan.Rates))
+		b.against(sandbox.Options{OpTime: pace}, func(t *testing.T) {
+			start := time.Now()
+			if _, _, err := b.life(0, false); err != nil {
+				t.Fatal(err)
+			}
+			took[lookahead] = time.Since(start)
+		})
+		if least := steps * 500 * time.Millisecond; took[lookahead] < least {
+			t.Errorf("lookahead %d: took %v, less than its steps alone, %v", lookahead, took[lookahead], least)
+		}
+	}
+	if took[1] >= took[0] {
+		t.Errorf("lookahead 1 took %v, lookahead 0 %v", took[1], took[0])
+	}
+	t.Logf("lookahead 0: %v, lookahead 1: %v", took[0], took[1])
+}
