@@ -239,6 +239,7 @@ var counting = Choices{GradNormalization: perValidToken}
 // tellCrashing tells the story on the folder and keeps a crash at every record.
 func tellCrashing(t *testing.T, from crash, seed uint64) (weights [][32]byte, drawn []string, made []crash) {
 	s, c := open(t, Options{Dir: from.dir, Choices: counting})
+	s.workers.Wait() // what went on at once uses the store as it is
 	s.every = 5
 	st := newStory(c)
 	if from.bodies != nil {
@@ -254,6 +255,7 @@ func tellCrashing(t *testing.T, from crash, seed uint64) (weights [][32]byte, dr
 	s.mu.Unlock()
 	sessions := st.tell(t)
 	weights = hashes(t, s, sessions)
+	s.workers.Wait()
 	s.mu.Lock()
 	s.store = hook.disk
 	s.mu.Unlock()
