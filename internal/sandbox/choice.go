@@ -16,12 +16,16 @@ const (
 	GradNormalization Choice = "grad_normalization"
 	FailedLeaves      Choice = "failed_leaves"
 	ReusedKey         Choice = "reused_key"
+	SampledLogprobs   Choice = "sampled_logprobs"
+	StopToken         Choice = "stop_token"
 )
 
 // Values that the server asks for.
 const (
-	perValidToken = "valid_tokens"
-	keyOriginal   = "original"
+	perValidToken    = "valid_tokens"
+	keyOriginal      = "original"
+	afterTemperature = "after_temperature"
+	stopDropped      = "dropped"
 )
 
 // ChoiceInfo describes a choice. The first of Values is the default.
@@ -37,6 +41,8 @@ func AllChoices() []ChoiceInfo {
 		{GradNormalization, []string{"none", perValidToken}, "optim-step takes the gathered gradient as it is, or divided by the number of trained positions that it was gathered from"},
 		{FailedLeaves, []string{"nothing", "gradient"}, "a FAILED forward-backward adds nothing to the gathered gradient, or that of the first half of its samples, as far as it is finite"},
 		{ReusedKey, []string{"refuse", keyOriginal}, "a known key with another body is refused (422), or answered with the operation that the key was first used for"},
+		{SampledLogprobs, []string{"before_temperature", afterTemperature}, "logprobs of sampled tokens are of the model's own distribution, or of the one that was drawn from, after temperature and truncation"},
+		{StopToken, []string{"kept", stopDropped}, "the stop token, or the tokens that a stop text is in, are part of a completion's tokens and logprobs, or not"},
 	}
 }
 

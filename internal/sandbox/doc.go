@@ -10,6 +10,9 @@
 // the log: no draw depends on a key, an id or the time, so weights after a replay are bit-equal, and each replayed
 // operation is compared with the output that it had. Time is virtual: it stands still while the server is down.
 //
+// A session's operations run one after the other, in the order of acceptance. Samples alone run beside them: one gets its
+// weights, those of the last weights-sync before it, in its turn, and what it answers is a function of these and its body.
+//
 // It misbehaves on request: package fault decides, the door (door.go) does what befalls a request on its way, and what
 // befalls a resource, a session or an operation is decided before it is logged (afflict.go), so that a replay repeats it.
 //

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ const FaultHeader = "X-Sandbox-Fault"
 type reply struct {
 	status int
 	body   []byte
+	kind   string        // its media type; empty: JSON
 	after  time.Duration // the answer's Retry-After; 0: none
 	lost   bool          // the connection ends without an answer
 	cut    bool          // it ends after keep bytes of the body
@@ -30,7 +32,7 @@ type reply struct {
 // header is what the answer says of itself.
 func (s *Server) header(a reply) http.Header {
 	h := http.Header{
-		"Content-Type": {"application/json"}, "Date": {s.date()}, "Content-Length": {strconv.Itoa(len(a.body))},
+		"Content-Type": {cmp.Or(a.kind, "application/json")}, "Date": {s.date()}, "Content-Length": {strconv.Itoa(len(a.body))},
 	}
 	if a.after > 0 {
 		h.Set("Retry-After", strconv.FormatFloat(a.after.Seconds(), 'f', -1, 64))
@@ -70,7 +72,9 @@ func (s *Server) answer(r *http.Request) reply {
 	}
 	a, turned := s.turnAway(e, fault.Before)
 	if !turned {
-		a.status, a.body = s.work(r, e)
+		if a.status, a.body = s.work(r, e); a.status == http.StatusOK {
+			a.kind = contentType(r.URL.Path)
+		}
 	}
 	// All of these are rolled, so that what one decides does not move the numbers of the others.
 	instead, broken := s.turnAway(e, fault.After)

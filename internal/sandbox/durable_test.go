@@ -27,6 +27,7 @@ import (
 type story struct {
 	c      *client
 	mu     sync.Mutex
+	drawn  []string          // outputs of samples
 	bodies map[string]string // of operations whose payload was uploaded: what a client keeps, and sends again as it is
 	acked  []string          // paths of operations that were accepted
 }
@@ -45,11 +46,17 @@ func (s *story) tell(t testing.TB) []string {
 	var saved wire.TrainingCheckpointOutput
 	for i := range 6 {
 		s.train(t, first, i)
-		if i == 2 {
+		switch i {
+		case 1:
+			s.sample(first, "before")
+		case 2:
 			s.operate(first, wire.KindTrainingCheckpoint, "save", "", &saved)
+		case 3:
+			s.operate(first, wire.KindWeightsSync, "early", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_BACKGROUND_PUBLISH"}`, nil)
 		}
 	}
 	s.operate(first, wire.KindWeightsSync, "sync", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_SYNCHRONOUS"}`, nil)
+	s.sample(first, "after")
 	second := s.session(resource, "second", `,"resume_from_checkpoint_id":"`+saved.Checkpoint.ID+`"`)
 	for i := range 2 {
 		s.train(t, second, 3+i)
@@ -81,6 +88,19 @@ func (s *story) train(t testing.TB, session string, i int) {
 		s.operate(session, wire.KindCustomForwardBackward, "custom", custom(t, "", [][]float64{{-1, 0.5}}, row("abc")), nil)
 	}
 	s.operate(session, wire.KindOptimStep, fmt.Sprintf("optim-%d", i), `{"adam_params":{"learning_rate":0.003}}`, nil)
+}
+
+// sample leaves the sample in flight while the next operation is sent, and notes what came of it.
+func (s *story) sample(session, key string) {
+	body := prompt(`,"num_samples":2,"sampling_params":{"max_tokens":9}`, "one", "three")
+	var op wire.Operation[json.RawMessage]
+	s.c.ok("POST", opsPath(session, wire.KindSample), body, &op, wire.KeyHeader, key+"-"+session)
+	s.operate(session, wire.KindForwardBackward, "beside-"+key, batch(s.c.t, `,"forward_only":true`, row("one potato")), nil)
+	op = s.c.wait(session, wire.KindSample, op.ID)
+	if op.Output == nil {
+		s.c.t.Fatalf("%s: got %+v", key, op)
+	}
+	s.drawn = append(s.drawn, string(*op.Output))
 }
 
 func (s *story) uploaded(t testing.TB, session string) string {
@@ -217,8 +237,9 @@ func hashes(t testing.TB, s *Server, sessions []string) (out [][32]byte) {
 var counting = Choices{GradNormalization: perValidToken}
 
 // tellCrashing tells the story on the folder and keeps a crash at every record.
-func tellCrashing(t *testing.T, from crash, seed uint64) (weights [][32]byte, made []crash) {
+func tellCrashing(t *testing.T, from crash, seed uint64) (weights [][32]byte, drawn []string, made []crash) {
 	s, c := open(t, Options{Dir: from.dir, Choices: counting})
+	s.workers.Wait() // what went on at once uses the store as it is
 	s.every = 5
 	st := newStory(c)
 	if from.bodies != nil {
@@ -234,15 +255,16 @@ func tellCrashing(t *testing.T, from crash, seed uint64) (weights [][32]byte, ma
 	s.mu.Unlock()
 	sessions := st.tell(t)
 	weights = hashes(t, s, sessions)
+	s.workers.Wait()
 	s.mu.Lock()
 	s.store = hook.disk
 	s.mu.Unlock()
-	return weights, hook.made
+	return weights, st.drawn, hook.made
 }
 
 func TestACrashAtAnyRecordEndsInTheSameWeights(t *testing.T) {
 	const seed = 1
-	want, made := tellCrashing(t, crash{dir: t.TempDir()}, seed)
+	want, drawn, made := tellCrashing(t, crash{dir: t.TempDir()}, seed)
 	if len(made) < 60 {
 		t.Fatalf("%d crashes: the story is shorter than it was", len(made))
 	}
@@ -259,6 +281,9 @@ func TestACrashAtAnyRecordEndsInTheSameWeights(t *testing.T) {
 			if got := hashes(t, s, sessions); !slices.Equal(got, want) {
 				t.Errorf("seed %d: other weights than the unbroken run's", seed)
 			}
+			if !slices.Equal(st.drawn, drawn) {
+				t.Errorf("seed %d: other samples than the unbroken run's", seed)
+			}
 			if got := len(c.getSession(sessions[0]).TrainingCheckpoints); got != 1 {
 				t.Errorf("%d training checkpoints, want 1", got)
 			}
@@ -272,16 +297,16 @@ func TestACrashAtAnyRecordEndsInTheSameWeights(t *testing.T) {
 func TestThreeCrashesInARow(t *testing.T) {
 	const seed = 7
 	draw := rand.New(rand.NewPCG(seed, 1))
-	want, made := tellCrashing(t, crash{dir: t.TempDir()}, seed)
+	want, drawn, made := tellCrashing(t, crash{dir: t.TempDir()}, seed)
 	for range 3 {
 		at := made[draw.IntN(len(made))]
 		next := crash{at.name, t.TempDir(), at.bodies, at.acked}
 		if err := copyDir(next.dir, at.dir); err != nil {
 			t.Fatal(err)
 		}
-		got, more := tellCrashing(t, next, draw.Uint64())
-		if !slices.Equal(got, want) {
-			t.Fatalf("seed %d: other weights than the unbroken run's after a crash %s", seed, at.name)
+		got, again, more := tellCrashing(t, next, draw.Uint64())
+		if !slices.Equal(got, want) || !slices.Equal(again, drawn) {
+			t.Fatalf("seed %d: other weights or samples than the unbroken run's after a crash %s", seed, at.name)
 		}
 		if len(more) > 0 {
 			made = more

@@ -13,6 +13,7 @@ var things = map[string][2]string{
 	"training-sessions": {"session", "sessions"},
 	"checkpoints":       {"checkpoint", "checkpoints"},
 	"payloads":          {"payload", "payloads"},
+	"files":             {"file", "files"},
 	"supported-models":  {"model", "models"},
 	"shaping":           {"job", "jobs"},
 }

@@ -20,6 +20,7 @@ func (s *Server) leave(sess *session, op *operation, w *work, what string) (left
 
 // leaveGradient gathers what the first half of the samples gives, where its loss is finite.
 func (s *Server) leaveGradient(sess *session, w *work) (string, error) {
+	sess.thin(true)
 	half := w.data[:(len(w.data)+1)/2]
 	if w.loss == nil {
 		sess.trained.gatherCustom(half, w.gradients[:len(half)])

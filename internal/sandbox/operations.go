@@ -80,6 +80,10 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 		if w.outputs {
 			spec.Offload = uuid.NewString()
 		}
+	case wire.KindSample:
+		spec.Offload = uuid.NewString()
+		spec.Tempered = s.choice(SampledLogprobs) == afterTemperature
+		spec.CutStop = s.choice(StopToken) == stopDropped
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ func GPUProfiles() []GPUProfile {
 }
 
 // profile takes 2.25e15 dense bfloat16 operations a second a GPU, of which 40 % are reached: 6 operations a parameter and
-// token forward and backward, 2 forward. Weights of 2 bytes a parameter leave at 20 GB/s a GPU. The bases are guesses at what
+// token forward and backward, 2 forward, 20 for one of a sample, which waits for memory. Weights of 2 bytes a parameter leave at 20 GB/s a GPU. The bases are guesses at what
 // one call costs.
 func profile(name string, billions, gpus int) GPUProfile {
 	reached := 2.25e15 * 0.4 * float64(gpus)
@@ -50,6 +50,7 @@ func profile(name string, billions, gpus int) GPUProfile {
 		wire.KindForwardBackward:       {50 * time.Millisecond, token(6)},
 		Scoring:                        {30 * time.Millisecond, token(2)},
 		wire.KindCustomForwardBackward: {50 * time.Millisecond, token(6)},
+		wire.KindSample:                {50 * time.Millisecond, token(20)},
 		wire.KindOptimStep:             {Base: 100 * time.Millisecond},
 		wire.KindWeightsSync:           {Base: 200*time.Millisecond + weights},
 		wire.KindTrainingCheckpoint:    {Base: time.Second + 3*weights},
@@ -119,6 +120,11 @@ func (s *Server) takes(op *operation, w *work) time.Duration {
 	}
 	for _, d := range w.data {
 		tokens += len(d.Input)
+	}
+	if w.sample != nil {
+		for _, p := range w.sample.Prompts {
+			tokens += len(p)
+		}
 	}
 	p := s.options.OpTime[kind]
 	d := p.Base + time.Duration(tokens)*p.PerToken

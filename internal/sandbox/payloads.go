@@ -18,7 +18,7 @@ import (
 // maxPayload bounds an upload; the service allows more.
 const maxPayload = 512 << 20
 
-// signature makes an address of payloads unguessable: it is good for one method and one payload.
+// signature makes an address unguessable: it is good for one method and one payload or file.
 func (s *Server) signature(method, id string) string {
 	m := hmac.New(sha256.New, s.secret())
 	_, _ = m.Write([]byte(method + "\n" + id))
@@ -32,8 +32,8 @@ func (s *Server) secret() []byte {
 }
 
 // presigned is an address at the host that the request was sent to.
-func (s *Server) presigned(r *request, method, id string) string {
-	u := url.URL{Scheme: "http", Host: r.Host, Path: "/payloads/" + id, RawQuery: "sig=" + s.signature(method, id)}
+func (s *Server) presigned(r *request, method, folder, id string) string {
+	u := url.URL{Scheme: "http", Host: r.Host, Path: folder + id, RawQuery: "sig=" + s.signature(method, id)}
 	if r.TLS != nil || r.URL.Scheme == "https" {
 		u.Scheme = "https"
 	}
@@ -54,7 +54,7 @@ func (s *Server) uploadURL(r *request) (any, error) {
 	if err := s.reservePayload(r.ids[0], id); err != nil {
 		return nil, err
 	}
-	return wire.UploadURL{PayloadID: id, UploadURL: s.presigned(r, http.MethodPut, id)}, nil
+	return wire.UploadURL{PayloadID: id, UploadURL: s.presigned(r, http.MethodPut, "/payloads/", id)}, nil
 }
 
 func (s *Server) reservePayload(session, id string) error {
@@ -81,7 +81,7 @@ func (s *Server) downloadURL(r *request) (any, error) {
 	if !ok || p.session != r.ids[0] {
 		return nil, notFound("payload_id", "payload", r.ids[1])
 	}
-	return wire.DownloadURL{DownloadURL: s.presigned(r, http.MethodGet, p.id)}, nil
+	return wire.DownloadURL{DownloadURL: s.presigned(r, http.MethodGet, "/payloads/", p.id)}, nil
 }
 
 // errPayloadSize ends an upload that is too long.

@@ -60,16 +60,18 @@ type serverSpec struct {
 
 // resourceSpec is a create with every default filled in.
 type resourceSpec struct {
-	BaseModel       string        `json:"base_model"`
-	BaseWeightsRef  string        `json:"base_weights_ref,omitempty"`
-	GPUType         string        `json:"gpu_type"`
-	Generators      int           `json:"generators"`
-	LoRA            bool          `json:"lora"`
-	InactiveTimeout time.Duration `json:"inactive_timeout"`
-	Provision       time.Duration `json:"provision"` // from created to READY
-	Queue           *queueSpec    `json:"queue,omitempty"`
-	Error           *errorSpec    `json:"error,omitempty"`
-	Hidden          time.Duration `json:"hidden,omitempty"` // from created until lists show it
+	BaseModel      string `json:"base_model"`
+	BaseWeightsRef string `json:"base_weights_ref,omitempty"`
+	GPUType        string `json:"gpu_type"`
+	Generators     int    `json:"generators"`
+	LoRA           bool   `json:"lora"`
+	// Muon is the scaling of its updates; empty: the optimizer is Adam.
+	Muon            wire.MuonScalingStrategy `json:"muon,omitempty"`
+	InactiveTimeout time.Duration            `json:"inactive_timeout"`
+	Provision       time.Duration            `json:"provision"` // from created to READY
+	Queue           *queueSpec               `json:"queue,omitempty"`
+	Error           *errorSpec               `json:"error,omitempty"`
+	Hidden          time.Duration            `json:"hidden,omitempty"` // from created until lists show it
 }
 
 // queueSpec is a queue that was asked for; nil takes half of the time to READY.
@@ -104,10 +106,11 @@ type sessionNames struct {
 }
 
 type loraSpec struct {
-	Rank         int    `json:"rank"`
-	Alpha        int    `json:"alpha"`
-	TrainUnembed bool   `json:"train_unembed"`
-	Seed         *int64 `json:"seed,omitempty"`
+	Rank         int     `json:"rank"`
+	Alpha        int     `json:"alpha"`
+	TrainUnembed bool    `json:"train_unembed"`
+	Seed         *int64  `json:"seed,omitempty"`
+	Dropout      float64 `json:"dropout,omitempty"`
 }
 
 // opSpec is an operation as accepted. What its execution needs to draw is drawn here, so that a replay has the same.
@@ -120,6 +123,8 @@ type opSpec struct {
 	Checkpoint string    `json:"checkpoint,omitempty"` // the id of what it will save, and of its registration
 	Artifact   string    `json:"artifact,omitempty"`
 	Revision   string    `json:"revision,omitempty"`
+	Tempered   bool      `json:"tempered,omitempty"` // sample: the choices in force
+	CutStop    bool      `json:"cut_stop,omitempty"`
 	Offload    string    `json:"offload,omitempty"`   // the payload id for an answer that is too large to be inline
 	PerToken   bool      `json:"per_token,omitempty"` // optim-step: the gradient is divided by the tokens trained
 	Fault      *opFault  `json:"fault,omitempty"`

@@ -83,7 +83,19 @@ func resourceDefaults(in wire.CreateResource) (*resourceSpec, error) {
 		spec.LoRA = *in.LoRAEnabled
 	}
 	if o := in.OptimizerConfig; o != nil && o.Muon != nil {
-		return nil, invalid("optimizer_config.muon", "optimizer_config.muon: Muon is not built in the sandbox yet; it has adam")
+		const place = "optimizer_config.muon"
+		if o.Adam != nil {
+			return nil, invalid(place, "%s: stands beside adam; a resource has one optimizer", place)
+		}
+		switch o.Muon.ScalingStrategy {
+		case "", unspecifiedScaling, wire.MuonMatchAdam:
+			spec.Muon = wire.MuonMatchAdam
+		case wire.MuonOriginal:
+			spec.Muon = wire.MuonOriginal
+		default:
+			return nil, invalid(place+".scaling_strategy", "%s.scaling_strategy: %q is not one of %s, %s", place,
+				o.Muon.ScalingStrategy, wire.MuonMatchAdam, wire.MuonOriginal)
+		}
 	}
 	if t := in.InactiveTimeout; t != nil {
 		if *t < 300 || *t > 86400 {
@@ -92,6 +104,17 @@ func resourceDefaults(in wire.CreateResource) (*resourceSpec, error) {
 		spec.InactiveTimeout = time.Duration(*t) * time.Second
 	}
 	return spec, nil
+}
+
+// unspecifiedScaling asks for the default.
+const unspecifiedScaling wire.MuonScalingStrategy = "MUON_SCALING_STRATEGY_UNSPECIFIED"
+
+// optimizer is as the API tells it.
+func (s *resourceSpec) optimizer() wire.OptimizerConfig {
+	if s.Muon != "" {
+		return wire.OptimizerConfig{Muon: &wire.MuonConfig{ScalingStrategy: s.Muon}}
+	}
+	return wire.OptimizerConfig{Adam: &struct{}{}}
 }
 
 func (s *Server) estimateCost(r *request) (any, error) {
@@ -142,7 +165,7 @@ func (s *Server) showResource(r *resource) resourceAnswer {
 	out := resourceAnswer{Resource: wire.Resource{
 		ID: r.id, Status: r.status(now), BaseModel: r.spec.BaseModel, BaseWeightsRef: r.spec.BaseWeightsRef,
 		ComputeConfig: wire.ComputeConfig{GPUType: r.spec.GPUType, NumGeneratorReplicas: &generators},
-		LoRAEnabled:   r.spec.LoRA, OptimizerConfig: wire.OptimizerConfig{Adam: &struct{}{}},
+		LoRAEnabled:   r.spec.LoRA, OptimizerConfig: r.spec.optimizer(),
 		InactiveTimeout: int(r.spec.InactiveTimeout / time.Second),
 		CreatedAt:       r.created, UpdatedAt: later(r.updated, r.reached(now)), CreatedBy: user,
 	}, StandIn: standsIn(r.spec.BaseModel)}

@@ -13,13 +13,13 @@ import (
 )
 
 func (s *Server) readForwardBackward(session string, m model, body []byte) (*work, error) {
-	f, err := readAt(bytes.NewReader(body), wire.DecodeForwardBackward)
+	f, err := readAt(bytes.NewReader(body), maxBatch, wire.DecodeForwardBackward)
 	if err != nil {
 		return nil, err
 	}
 	w := &work{forwardOnly: f.ForwardOnly, outputs: f.ReturnOutputs, payloadID: f.PayloadID}
 	if w.payloadID != "" {
-		if f, err = readPayload(s, session, w, wire.DecodeForwardBackward); err != nil {
+		if f, err = readPayload(s, session, w, maxBatch, wire.DecodeForwardBackward); err != nil {
 			return nil, err
 		}
 	}
@@ -31,13 +31,13 @@ func (s *Server) readForwardBackward(session string, m model, body []byte) (*wor
 
 // readCustom reads samples and the gradients that take the place of a loss.
 func (s *Server) readCustom(session string, m model, body []byte) (*work, error) {
-	f, err := readAt(bytes.NewReader(body), wire.DecodeCustomForwardBackward)
+	f, err := readAt(bytes.NewReader(body), maxBatch, wire.DecodeCustomForwardBackward)
 	if err != nil {
 		return nil, err
 	}
 	w := &work{payloadID: f.PayloadID}
 	if w.payloadID != "" {
-		if f, err = readPayload(s, session, w, wire.DecodeCustomForwardBackward); err != nil {
+		if f, err = readPayload(s, session, w, maxBatch, wire.DecodeCustomForwardBackward); err != nil {
 			return nil, err
 		}
 	}
@@ -47,9 +47,9 @@ func (s *Server) readCustom(session string, m model, body []byte) (*work, error)
 	return w, w.setGradients(f.Gradients)
 }
 
-// readAt names the place that the decoder stopped at.
-func readAt[T any](r io.Reader, decode func(io.Reader, int) (*T, error)) (*T, error) {
-	f, err := decode(r, maxBatch)
+// readAt reads a list of most at the most, and names the place that the decoder stopped at.
+func readAt[T any](r io.Reader, most int, decode func(io.Reader, int) (*T, error)) (*T, error) {
+	f, err := decode(r, most)
 	if err == nil {
 		return f, nil
 	}
@@ -65,7 +65,7 @@ func readAt[T any](r io.Reader, decode func(io.Reader, int) (*T, error)) (*T, er
 }
 
 // readPayload reads the uploaded body that w names.
-func readPayload[T any](s *Server, session string, w *work, decode func(io.Reader, int) (*T, error)) (*T, error) {
+func readPayload[T any](s *Server, session string, w *work, most int, decode func(io.Reader, int) (*T, error)) (*T, error) {
 	p, err := s.payload(w.payloadID)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func readPayload[T any](s *Server, session string, w *work, decode func(io.Reade
 	if err != nil {
 		return nil, err
 	}
-	f, err := readAt(file, decode)
+	f, err := readAt(file, most, decode)
 	return f, errors.Join(err, file.Close())
 }
 

@@ -46,7 +46,9 @@ type Server struct {
 	bases   bases
 	dice    *fault.Dice
 	every   int // operations between two snapshots of a session
-	inline  int // bytes of an output above which its log-probabilities are stored outside
+	inline  int // bytes of an output above which its large members are stored outside
+	// sampling bounds how many samples run at a time, each of which uses every processor.
+	sampling chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	clock   virtual
@@ -78,7 +80,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, table: routes(), state: newState(), every: snapshotOps, inline: maxInlineOutput,
-		dice: fault.NewDice(o.FaultSeed, o.Faults), turn: make(chan struct{}),
+		dice: fault.NewDice(o.FaultSeed, o.Faults), turn: make(chan struct{}), sampling: make(chan struct{}, 2),
 	}
 	if o.Dir == "" {
 		s.store = &memory{files: map[string][]byte{}}

@@ -37,8 +37,10 @@ type session struct {
 	next        int          // of ops: the first without a result
 	working     bool         // a goroutine runs ops
 
-	training sync.Mutex // guards trained; taken before the server's lock, never with it held
-	trained  *trained   // nil until the first operation
+	taken    int            // of ops: those before it have had their turn in this life
+	flights  sync.WaitGroup // samples that run
+	training sync.Mutex     // guards trained; taken before the server's lock, never with it held
+	trained  *trained       // nil until the first operation
 }
 
 func newSession(id string, spec sessionSpec, res *resource, now time.Time) *session {
@@ -77,6 +79,31 @@ func (s *session) fail(now time.Time, code wire.FaultCode, why string) {
 	if s.failure == "" {
 		s.failure, s.code, s.failed, s.updated = why, code, now, now
 	}
+}
+
+// passed is how many operations have had their turn: they have a result, or a sample of them is running.
+func (s *session) passed() int { return max(s.next, s.taken) }
+
+// starts is when the operation at i begins in virtual time: when it is accepted, and nothing before it runs that it waits
+// for. Nothing waits for a sample here.
+func (s *session) starts(i int) time.Time {
+	for j := i - 1; j >= 0; j-- {
+		if before := s.ops[j]; before.spec.Name != wire.KindSample {
+			return later(s.ops[i].accepted, before.ended)
+		}
+	}
+	return s.ops[i].accepted
+}
+
+// rootSeed is what a session's dropout is drawn from: the seed of the first session of its line.
+func (s *session) rootSeed() uint64 {
+	for s.from != nil {
+		s = s.from.session
+	}
+	if s.spec.LoRA == nil || s.spec.LoRA.Seed == nil {
+		return 0
+	}
+	return uint64(*s.spec.LoRA.Seed)
 }
 
 // waiting lists the operations that have not begun.

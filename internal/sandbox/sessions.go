@@ -137,8 +137,9 @@ func (in *createSession) adapter(lora bool) (*loraSpec, error) {
 		return nil, invalid("lora_config.alpha", "lora_config.alpha: %d is not a number from 1 to %d", spec.Alpha, 1<<20)
 	case c.Dropout != nil && (*c.Dropout < 0 || *c.Dropout >= 1):
 		return nil, invalid("lora_config.dropout", "lora_config.dropout: %v is not in [0, 1)", *c.Dropout)
-	case c.Dropout != nil && *c.Dropout > 0:
-		return nil, invalid("lora_config.dropout", "lora_config.dropout: dropout is not built in the sandbox yet; use 0")
+	}
+	if c.Dropout != nil {
+		spec.Dropout = *c.Dropout
 	}
 	if len(c.Seed) > 0 {
 		var seed wire.Integer
@@ -170,12 +171,17 @@ func (s *Server) resumes(spec *sessionSpec, in *createSession, res *resource) er
 		return invalid(param, "%s: checkpoint %s has %s, the model resource trains %s", param, c.id, what(from.LoRA), what(res.spec.LoRA))
 	case c.inference && in.LoadOptimizer != nil && *in.LoadOptimizer:
 		return invalid("load_optimizer", "load_optimizer: inference checkpoint %s has no optimizer state", c.id)
+	case !c.inference && (in.LoadOptimizer == nil || *in.LoadOptimizer) && (from.Muon == "") != (res.spec.Muon == ""):
+		return invalid("load_optimizer", "load_optimizer: checkpoint %s has the state of another optimizer than the model resource's; use false", c.id)
 	}
 	spec.LoadOptimizer = !c.inference && (in.LoadOptimizer == nil || *in.LoadOptimizer)
 	if c.session.spec.LoRA == nil {
 		return nil
 	}
 	own := *c.session.spec.LoRA
+	if asked := in.LoRAConfig; asked != nil && asked.Dropout != nil {
+		own.Dropout = *asked.Dropout // no part of the weights
+	}
 	if asked := in.LoRAConfig; asked != nil {
 		switch {
 		case asked.Rank != nil && *asked.Rank != own.Rank:
@@ -237,7 +243,7 @@ func (s *Server) showSession(sess *session) sessionAnswer {
 		CreatedAt: sess.created, UpdatedAt: sess.updated, CreatedBy: user,
 	}, StandIn: standsIn(base)}
 	if l := sess.spec.LoRA; l != nil {
-		out.LoRAConfig = &wire.LoRAConfig{Rank: l.Rank, Alpha: l.Alpha, TrainUnembed: l.TrainUnembed}
+		out.LoRAConfig = &wire.LoRAConfig{Rank: l.Rank, Alpha: l.Alpha, TrainUnembed: l.TrainUnembed, Dropout: l.Dropout}
 		if l.Seed != nil {
 			out.LoRAConfig.Seed = new(wire.Int64(*l.Seed))
 		}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,10 @@ type snapshotHead struct {
 	Last string `json:"last"` // the id of the last of them: the snapshot belongs to this log
 	// Tokens are those of the gathered gradient.
 	Tokens int64 `json:"tokens,omitempty"`
+	Passes int64 `json:"passes,omitempty"`
+	// Served is how many bytes of the weights that are served come before the model; 0: none are. Version is theirs.
+	Served  int   `json:"served,omitempty"`
+	Version int64 `json:"version,omitempty"`
 }
 
 func snapshotFile(session string) string { return "sessions/" + session + ".snapshot" }
@@ -42,8 +47,18 @@ func (s *Server) snapshot(sess *session) error {
 		return nil
 	}
 	s.mu.Lock()
-	mark, head := s.written, snapshotHead{Ops: t.ops, Last: sess.ops[t.ops-1].id, Tokens: t.tokens}
+	mark, head, inFlight := s.written, snapshotHead{Ops: t.ops, Last: sess.ops[t.ops-1].id, Tokens: t.tokens, Passes: t.passes}, t.ops > sess.next
 	s.mu.Unlock()
+	if inFlight {
+		return nil // a sample that a restart must begin again may be of weights that are not here any more
+	}
+	var served bytes.Buffer
+	if t.served != nil {
+		if err := t.served.weights.Save(&served); err != nil {
+			return err
+		}
+		head.Served, head.Version = served.Len(), t.served.version
+	}
 	if err := s.store.sync(mark); err != nil {
 		return err
 	}
@@ -54,6 +69,7 @@ func (s *Server) snapshot(sess *session) error {
 	err = s.store.put(snapshotFile(sess.id), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		_, _ = b.Write(append(line, '\n'))
+		_, _ = b.Write(served.Bytes())
 		if err := t.model.Save(b, wholeModel); err != nil {
 			return err
 		}
@@ -90,15 +106,26 @@ func (s *Server) restore(sess *session, done []*operation) (*trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trained{model: model, origin: model.Steps()}
+	t := sess.begun(model)
 	err = s.loadSnapshot(sess, done, t)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
 	s.options.Log("sandbox: the snapshot of training session %s is not used: %v", sess.id, err)
 	// What was loaded in part is not to be trusted.
-	model, err = s.startModel(sess)
-	return &trained{model: model, origin: t.origin}, err
+	if model, err = s.startModel(sess); err != nil {
+		return nil, err
+	}
+	return sess.begun(model), nil
+}
+
+// begun is a session before its first operation. Where something generates, it serves what the session starts from.
+func (s *session) begun(model *engine.Model) *trained {
+	t := &trained{model: model, origin: model.Steps()}
+	if s.resource.spec.Generators > 0 {
+		t.served = &serving{weights: model.Publish()}
+	}
+	return t
 }
 
 // loadSnapshot brings t, which is before its first operation, to where the snapshot is.
@@ -120,10 +147,21 @@ func (s *Server) loadSnapshot(sess *session, done []*operation, t *trained) (err
 	if head.Ops < 1 || head.Ops > len(done) || done[head.Ops-1].id != head.Last {
 		return errors.New("it is of another history than the log's")
 	}
+	if (head.Served > 0) != (t.served != nil) {
+		return errors.New("it was written without the weights that are served")
+	}
+	if t.served != nil {
+		m := engine.NewModel(t.model.Base(), sess.spec.LoRA.engine())
+		if err := m.Load(io.LimitReader(b, int64(head.Served)), engine.Parts{Weights: true}); err != nil {
+			return err
+		}
+		m.SetSteps(t.origin + head.Version)
+		t.served = &serving{weights: m.Publish(), version: head.Version}
+	}
 	if err := t.model.Load(b, wholeModel); err != nil {
 		return err
 	}
-	t.ops, t.saved, t.tokens = head.Ops, head.Ops, head.Tokens
+	t.ops, t.saved, t.tokens, t.passes = head.Ops, head.Ops, head.Tokens, head.Passes
 	return nil
 }
 
@@ -138,7 +176,10 @@ func (s *Server) WeightsHash(session string) ([32]byte, error) {
 	}
 	sess.training.Lock()
 	defer sess.training.Unlock()
-	if err := s.catchUp(sess); err != nil {
+	s.mu.Lock()
+	n := sess.passed()
+	s.mu.Unlock()
+	if err := s.catchUp(sess, n); err != nil {
 		return [32]byte{}, err
 	}
 	return sess.trained.model.Hash(), nil

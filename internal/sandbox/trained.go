@@ -21,11 +21,14 @@ type trained struct {
 	compute time.Duration // since the snapshot
 	origin  int64         // the model's count of steps before the first operation
 	tokens  int64         // positions with a weight, in the gathered gradient
+	passes  int64         // gradients that it was gathered from
+	served  *serving      // nil where nothing generates
 }
 
 // perform runs one operation on the session's model. It is a pure function of the model and the work, so that running it
 // again after a restart gives the same bits. store says whether it is the first time, when files are written.
 func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*resultSpec, []byte, error) {
+	sess.thin(!w.forwardOnly)
 	switch op.spec.Name {
 	case wire.KindForwardBackward:
 		return s.forwardBackward(sess, op, w, store)
@@ -39,6 +42,7 @@ func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*re
 		s.mu.Lock()
 		version := sess.trainerStep
 		s.mu.Unlock()
+		sess.trained.publish(w.pipelined)
 		return encoded(&resultSpec{Defer: w.deferred}, wire.WeightsSyncOutput{WeightsVersion: new(wire.Int64(version))})
 	default:
 		return s.save(sess, op)
@@ -78,6 +82,7 @@ func (s *Server) forwardBackward(sess *session, op *operation, w *work, store bo
 // gather adds a gradient, and counts the positions that it is of.
 func (t *trained) gather(b engine.Batch, need [][]bool, grads [][]float32) {
 	t.model.Backward(b, grads)
+	t.passes++
 	for _, row := range need {
 		for _, n := range row {
 			if n {
@@ -106,8 +111,21 @@ func (s *Server) step(sess *session, op *operation, w *work) {
 	if op.spec.PerToken && t.tokens > 0 {
 		t.model.ScaleGradient(1 / float64(t.tokens))
 	}
-	t.model.Step(w.adam)
-	t.tokens = 0
+	if w.muon != nil {
+		t.model.StepMuon(*w.muon)
+	} else {
+		t.model.Step(w.adam)
+	}
+	t.tokens, t.passes = 0, 0
+}
+
+// thin makes the passes that follow drop what their place in the training decides; what only scores drops nothing.
+func (s *session) thin(trains bool) {
+	d := engine.Dropout{}
+	if l := s.spec.LoRA; trains && l != nil && l.Dropout > 0 {
+		d = engine.Dropout{Rate: l.Dropout, Seed: s.rootSeed(), Step: s.trained.model.Steps(), Ordinal: s.trained.passes}
+	}
+	s.trained.model.SetDropout(d)
 }
 
 // counted is the model's count of steps as the session tells it, which may have begun at 0 where the checkpoint's did not.
@@ -194,21 +212,20 @@ func (s *Server) save(sess *session, op *operation) (*resultSpec, []byte, error)
 	return encoded(&resultSpec{}, wire.TrainingCheckpointOutput{Checkpoint: new(c.training())})
 }
 
-// catchUp makes the session's model what its operations so far have made of it: the snapshot, and what came after run
-// again, each compared with the output that it had.
-func (s *Server) catchUp(sess *session) error {
-	if sess.trained != nil {
-		return nil
-	}
+// catchUp makes the session's model what its first n operations have made of it: the snapshot, and what came after run
+// again, each compared with the output that it had. Of the n only samples may be without a result.
+func (s *Server) catchUp(sess *session, n int) error {
 	s.mu.Lock()
-	done := sess.ops[:sess.next]
+	done := sess.ops[:n:n]
 	s.mu.Unlock()
-	t, err := s.restore(sess, done)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errSession, err)
+	if sess.trained == nil {
+		t, err := s.restore(sess, done)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errSession, err)
+		}
+		sess.trained = t
 	}
-	sess.trained = t
-	for ; t.ops < len(done); t.ops++ {
+	for t := sess.trained; t.ops < n; t.ops++ {
 		if err := s.again(sess, done[t.ops]); err != nil {
 			sess.trained = nil
 			return fmt.Errorf("%w: %w", errSession, err)
@@ -219,6 +236,13 @@ func (s *Server) catchUp(sess *session) error {
 
 // again runs a finished operation again where it changes the model: what failed, only scored or saved does not.
 func (s *Server) again(sess *session, op *operation) error {
+	switch {
+	case op.spec.Name == wire.KindSample:
+		return nil
+	case op.spec.Name == wire.KindWeightsSync && op.result.Code == "":
+		sess.trained.publish(false) // a pipelined one is over by now
+		return nil
+	}
 	if op.result.Left != "" {
 		w, err := s.workOf(sess, op)
 		if err == nil {

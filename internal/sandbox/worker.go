@@ -12,7 +12,7 @@ import (
 // wake gives a session with operations to run a goroutine, with the lock held. It ends when there are none left, or when
 // the server closes.
 func (s *Server) wake(sess *session) {
-	if sess.working || s.closing || sess.next == len(sess.ops) {
+	if sess.working || s.closing || sess.passed() == len(sess.ops) {
 		return
 	}
 	sess.working = true
@@ -20,7 +20,8 @@ func (s *Server) wake(sess *session) {
 	go s.run(sess)
 }
 
-// run runs a session's operations, one at a time, in the order of acceptance.
+// run runs a session's operations in the order of acceptance: one at a time, but for samples, which get their weights in
+// their turn and then run beside what follows.
 func (s *Server) run(sess *session) {
 	defer s.workers.Done()
 	sess.training.Lock()
@@ -32,6 +33,8 @@ func (s *Server) run(sess *session) {
 			s.wait(held.turn, held.until)
 		case op == nil:
 			return
+		case op.spec.Name == wire.KindSample:
+			s.startSample(sess, op)
 		default:
 			s.runOne(sess, op)
 		}
@@ -44,28 +47,32 @@ type hold struct {
 	until time.Time
 }
 
-// begin takes the next operation, or says what to wait for first; with neither the goroutine ends.
+// begin takes the next operation that has no result, or says what to wait for first; with neither the goroutine ends.
 func (s *Server) begin(sess *session) (*operation, *hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || s.broken != nil || sess.next == len(sess.ops) {
-		sess.working = false
-		if sess.over() {
-			sess.trained = nil
+	for {
+		at := sess.passed()
+		if s.closing || s.broken != nil || at == len(sess.ops) {
+			sess.working = false
+			if sess.over() {
+				sess.trained = nil
+			}
+			return nil, nil
 		}
-		return nil, nil
-	}
-	op, now := sess.ops[sess.next], s.clock.now()
-	if op.waits() {
-		if until := op.accepted.Add(op.spec.Fault.Hold); now.Before(until) {
-			return nil, &hold{s.turn, until}
+		op, now := sess.ops[at], s.clock.now()
+		if op.waits() {
+			if until := op.accepted.Add(op.spec.Fault.Hold); now.Before(until) {
+				return nil, &hold{s.turn, until}
+			}
 		}
+		sess.taken = at + 1
+		if op.result != nil {
+			continue // it ended before its turn; catchUp sees to what it did
+		}
+		op.begun, op.started = true, sess.starts(at)
+		return op, nil
 	}
-	op.begun, op.started = true, op.accepted
-	if sess.next > 0 {
-		op.started = later(op.started, sess.ops[sess.next-1].ended)
-	}
-	return op, nil
 }
 
 // over: the session will never train again.
@@ -135,12 +142,15 @@ func (s *Server) execute(sess *session, op *operation) (result *resultSpec, outp
 			err = fmt.Errorf("%w: panic in %s: %v", errSession, op.spec.Name, p)
 		}
 	}()
-	if err := s.catchUp(sess); err != nil {
+	if err := s.catchUp(sess, sess.taken-1); err != nil {
 		return nil, nil, 0, err
 	}
 	w, err := s.workOf(sess, op)
 	if err != nil {
 		return nil, nil, 0, err
+	}
+	if op.spec.Name == wire.KindWeightsSync && !w.deferred {
+		s.landed(sess, op)
 	}
 	d = s.takes(op, w)
 	if f := op.spec.Fault; f != nil && f.Code != "" {

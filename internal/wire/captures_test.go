@@ -69,6 +69,9 @@ func throughCustom(b []byte) ([]byte, error) {
 
 // throughUploaded reads what was uploaded as what it is the body of.
 func throughUploaded(b []byte) ([]byte, error) {
+	if bytes.Contains(b, []byte(`"model_inputs"`)) {
+		return throughSample(b)
+	}
 	if bytes.Contains(b, []byte(`"gradients"`)) {
 		return throughCustom(b)
 	}
@@ -81,6 +84,42 @@ func throughOperation(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(op)
+}
+
+// throughSample writes what was read in the words of the wire.
+func throughSample(b []byte) ([]byte, error) {
+	q, err := DecodeSample(bytes.NewReader(b), 0)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	var inputs []any
+	for _, tokens := range q.Inputs {
+		inputs = append(inputs, map[string]any{"chunks": []any{map[string]any{"encoded_text": map[string]any{"tokens": tokens}}}})
+	}
+	body["model_inputs"] = inputs
+	params := map[string]any{}
+	set := func(m map[string]any, name string, there bool, v any) {
+		if there {
+			m[name] = v
+		}
+	}
+	p := q.Params
+	set(params, "max_tokens", p.MaxTokens != nil, p.MaxTokens)
+	set(params, "temperature", p.Temperature != nil, p.Temperature)
+	set(params, "top_p", p.TopP != nil, p.TopP)
+	set(params, "top_k", p.TopK != nil, p.TopK)
+	set(params, "stop", p.Stop != nil, p.Stop)
+	if p.Seed != nil {
+		params["seed"] = Int64(*p.Seed)
+	}
+	set(body, "sampling_params", len(params) > 0, params)
+	set(body, "num_samples", q.NumSamples != nil, q.NumSamples)
+	set(body, "prompt_logprobs", q.PromptLogprobs, true)
+	set(body, "topk_prompt_logprobs", q.TopPromptLogprobs > 0, q.TopPromptLogprobs)
+	set(body, "return_routed_experts", q.RoutedExperts, true)
+	set(body, "payload_id", q.PayloadID != "", q.PayloadID)
+	return json.Marshal(body)
 }
 
 type route struct {
@@ -118,6 +157,7 @@ func routes() []route {
 		op(KindCustomForwardBackward, throughCustom, through[Operation[struct{}]]),
 		op(KindOptimStep, through[OptimStep], through[Operation[OptimStepOutput]]),
 		op(KindWeightsSync, through[WeightsSync], through[Operation[WeightsSyncOutput]]),
+		op(KindSample, throughSample, through[Operation[SampleOutput]]),
 		op(KindTrainingCheckpoint, nil, through[Operation[TrainingCheckpointOutput]]),
 		op(KindInferenceCheckpoint, nil, through[Operation[InferenceCheckpointOutput]]),
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -67,4 +68,38 @@ func evenly(b Batch) [][]float32 {
 		d = append(d, row)
 	}
 	return d
+}
+
+// BenchmarkSample measures completions of 64 tokens after a prompt of 16, n of them together, in tokens a second.
+func BenchmarkSample(b *testing.B) {
+	lora := &LoRA{Rank: 16, Alpha: 32, TrainUnembed: true}
+	for _, c := range []struct {
+		name   string
+		config Config
+		lora   *LoRA
+		s      Sampling
+	}{
+		{"tiny full", Tiny(272), nil, Sampling{Temperature: 1}},
+		{"tiny LoRA", Tiny(272), lora, Sampling{Temperature: 1}},
+		{"tiny LoRA greedy", Tiny(272), lora, Sampling{}},
+		{"tiny two-level LoRA", Tiny(151936), lora, Sampling{Temperature: 1}},
+		{"tiny two-level LoRA at 0.7", Tiny(151936), lora, Sampling{Temperature: 0.7}},
+		{"tiny two-level LoRA greedy", Tiny(151936), lora, Sampling{}},
+		{"small full", Small(272), nil, Sampling{Temperature: 1}},
+	} {
+		w := NewModel(NewBase(c.config, 1), c.lora).Publish()
+		c.s.MaxTokens, c.s.TopP = 64, 1
+		prompt := someBatch(c.config.Vocab, 3, 16).Input
+		for _, n := range []int{1, 16, 64} {
+			b.Run(fmt.Sprintf("%s, n=%d", c.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := w.Sample(b.Context(), &SampleRequest{Prompts: prompt, Samples: n, Sampling: c.s}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(64*n*b.N)/b.Elapsed().Seconds(), "tokens/s")
+			})
+		}
+	}
 }

@@ -3,7 +3,12 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"trainer/internal/sandbox/engine/kernel"
 )
+
+// NormEpsilon is added to a mean square before its root.
+const NormEpsilon = kernel.NormEpsilon
 
 // flatVocab is the largest vocabulary with a single softmax.
 const flatVocab = 1024

@@ -1,8 +1,9 @@
 // Package engine is the small real model behind the sandbox: a decoder-only transformer (RMSNorm, rotary positions, causal
-// attention, SwiGLU, tied embeddings) with a forward and a backward pass written by hand, full or LoRA training, and Adam.
+// attention, SwiGLU, tied embeddings) with a forward and a backward pass written by hand, full or LoRA training, Adam and Muon.
 //
-// It has one way in and one way out: Logprobs gives the log-probability of every target, Backward takes the derivative of
-// any loss by those numbers. Every loss is arithmetic between the two calls.
+// Training has one way in and one way out: Logprobs gives the log-probability of every target, Backward takes the derivative
+// of any loss by those numbers. Every loss is arithmetic between the two calls. Publish makes an immutable copy, whose Sample
+// completes prompts; a sampled token has the very log-probability that Logprobs gives for it under the same weights.
 //
 // Its bits are a contract, so that a resumed run can be compared with an unbroken one. They depend on the model, the batches
 // and the order of calls, never on the machine, the instruction set, the number of threads or the neighbours in a batch:
@@ -10,7 +11,7 @@
 //   - a batch is cut into shardCount runs of sequences with about equal tokens, each with a gradient of its own; these are
 //     added in order. The count is a constant, stored in checkpoints, and has nothing to do with the number of threads;
 //   - within a shard, groups of at most groupTokens tokens follow each other, which bounds memory;
-//   - random numbers are functions of (seed, name, index): see normal.
+//   - random numbers are functions of what they are for, never of what was drawn before: see stream and Sample.
 //
 // A change that alters a bit for the same calls needs another Version; a test holds the hash of weights after some steps.
 //

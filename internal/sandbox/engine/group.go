@@ -15,6 +15,7 @@ type group struct {
 	root   []float32   // [tokens] factors of the last norm
 	normed []float32   // [tokens][Dim] after it
 	seqs   []sequence
+	keys   []uint64     // [tokens] what dropping draws from; empty where nothing is dropped
 	lse    [2][]float32 // [rows] of each level of the head
 	scores []float32    // [rows]
 
@@ -40,6 +41,7 @@ func (g *group) forward(p *plan, part part) {
 	g.mem.reset()
 	g.part = part
 	g.place(p)
+	g.dropKeys()
 	c := g.m.base.config
 	n := part.tokens
 	x := g.mem.take(n * c.Dim)
@@ -79,23 +81,23 @@ func (l *layerPass) forward(g *group, b *block, x []float32) []float32 {
 	l.in, l.root1, l.normed1 = x, wide(1), wide(c.Dim)
 	norm(l.normed1, l.root1, x, b.norm1)
 	l.q, l.k, l.v, l.mixed = wide(c.Dim), wide(c.Dim), wide(c.Dim), wide(c.Dim)
-	l.z[0] = b.q.forward(l.q, l.normed1, n, mem)
-	l.z[1] = b.k.forward(l.k, l.normed1, n, mem)
-	l.z[2] = b.v.forward(l.v, l.normed1, n, mem)
+	l.z[0] = b.q.forward(l.q, l.normed1, n, g.drop(&b.q, g.keys), mem)
+	l.z[1] = b.k.forward(l.k, l.normed1, n, g.drop(&b.k, g.keys), mem)
+	l.z[2] = b.v.forward(l.v, l.normed1, n, g.drop(&b.v, g.keys), mem)
 	g.rotate(l.q, 1)
 	g.rotate(l.k, 1)
 	l.attend(g)
 	l.mid = wide(c.Dim)
-	l.z[3] = b.o.forward(l.mid, l.mixed, n, mem)
+	l.z[3] = b.o.forward(l.mid, l.mixed, n, g.drop(&b.o, g.keys), mem)
 	kernel.Add(l.mid, x)
 	l.root2, l.normed2 = wide(1), wide(c.Dim)
 	norm(l.normed2, l.root2, l.mid, b.norm2)
 	l.gate, l.up, l.hidden = wide(c.Hidden), wide(c.Hidden), wide(c.Hidden)
-	l.z[4] = b.gate.forward(l.gate, l.normed2, n, mem)
-	l.z[5] = b.up.forward(l.up, l.normed2, n, mem)
+	l.z[4] = b.gate.forward(l.gate, l.normed2, n, g.drop(&b.gate, g.keys), mem)
+	l.z[5] = b.up.forward(l.up, l.normed2, n, g.drop(&b.up, g.keys), mem)
 	kernel.SwiGLU(l.hidden, l.gate, l.up)
 	out := wide(c.Dim)
-	l.z[6] = b.dn.forward(out, l.hidden, n, mem)
+	l.z[6] = b.dn.forward(out, l.hidden, n, g.drop(&b.dn, g.keys), mem)
 	kernel.Add(out, l.mid)
 	return out
 }
@@ -147,18 +149,18 @@ func newBackScratch(c Config, n int, mem *arena) backScratch {
 func (l *layerPass) backward(g *group, b *block, dx []float32, s backScratch, grad []float32, mem *arena) {
 	n := g.part.tokens
 	mark := mem.mark()
-	b.dn.backward(s.dHidden, dx, l.hidden, l.z[6], n, grad, false, mem)
+	b.dn.backward(s.dHidden, dx, l.hidden, l.z[6], n, g.drop(&b.dn, g.keys), grad, false, mem)
 	kernel.SwiGLUBack(s.dGate, s.dUp, s.dHidden, l.gate, l.up)
-	b.gate.backward(s.dn, s.dGate, l.normed2, l.z[4], n, grad, false, mem)
-	b.up.backward(s.dn, s.dUp, l.normed2, l.z[5], n, grad, true, mem)
+	b.gate.backward(s.dn, s.dGate, l.normed2, l.z[4], n, g.drop(&b.gate, g.keys), grad, false, mem)
+	b.up.backward(s.dn, s.dUp, l.normed2, l.z[5], n, g.drop(&b.up, g.keys), grad, true, mem)
 	normBack(dx, s.dn, l.mid, l.root2, b.norm2, grad)
-	b.o.backward(s.dMixed, dx, l.mixed, l.z[3], n, grad, false, mem)
+	b.o.backward(s.dMixed, dx, l.mixed, l.z[3], n, g.drop(&b.o, g.keys), grad, false, mem)
 	l.attendBack(g, s, mem)
 	g.rotate(s.dq, -1)
 	g.rotate(s.dk, -1)
-	b.q.backward(s.dn, s.dq, l.normed1, l.z[0], n, grad, false, mem)
-	b.k.backward(s.dn, s.dk, l.normed1, l.z[1], n, grad, true, mem)
-	b.v.backward(s.dn, s.dv, l.normed1, l.z[2], n, grad, true, mem)
+	b.q.backward(s.dn, s.dq, l.normed1, l.z[0], n, g.drop(&b.q, g.keys), grad, false, mem)
+	b.k.backward(s.dn, s.dk, l.normed1, l.z[1], n, g.drop(&b.k, g.keys), grad, true, mem)
+	b.v.backward(s.dn, s.dv, l.normed1, l.z[2], n, g.drop(&b.v, g.keys), grad, true, mem)
 	normBack(dx, s.dn, l.in, l.root1, b.norm1, grad)
 	mem.release(mark)
 }

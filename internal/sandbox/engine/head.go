@@ -27,6 +27,7 @@ type headChunk struct {
 	x      []float32 // [rows][Dim] into the level
 	logits []float32 // [rows][columns]
 	z      []float32 // of the adapter
+	keys   []uint64  // of the rows: see group
 }
 
 // chunks yields rows in pieces, with room for the logits of the widest level.
@@ -40,10 +41,21 @@ func (g *group) chunks(p *plan, rows []int, mem *arena, yield func(first int, h 
 	inner := mem.mark()
 	for first := 0; first < len(rows); first += headRows {
 		part := rows[first:min(first+headRows, len(rows))]
-		yield(first, &headChunk{rows: part, ids: p.targets[g.part.at:], x: x, logits: logits})
+		yield(first, &headChunk{rows: part, ids: p.targets[g.part.at:], x: x, logits: logits, keys: g.keysOf(part)})
 		mem.release(inner)
 	}
 	mem.release(mark)
+}
+
+// keysOf are the keys of some tokens; nil where nothing is dropped.
+func (g *group) keysOf(rows []int) (keys []uint64) {
+	if len(g.keys) == 0 {
+		return nil
+	}
+	for _, row := range rows {
+		keys = append(keys, g.keys[row])
+	}
+	return keys
 }
 
 // level computes the logits of one level.
@@ -57,7 +69,8 @@ func (h *headChunk) level(g *group, level int, mem *arena) {
 			kernel.Add(x, g.m.given.w[high*d:(high+1)*d])
 		}
 	}
-	h.z = g.m.heads[level].forward(h.logits, h.x, len(h.rows), mem)
+	head := &g.m.heads[level]
+	h.z = head.forward(h.logits, h.x, len(h.rows), g.drop(head, h.keys), mem)
 }
 
 // logSumExps scores the wanted rows: it leaves one log-sum-exp a row and level for the backward pass and the
@@ -110,7 +123,7 @@ func (g *group) headBack(p *plan, dn, grad []float32, mem *arena) {
 			for i, row := range h.rows {
 				h.rowBack(i, c.target(level, h.ids[row]), head.out, g.lse[level][g.hotIndex[first+i]], d[row])
 			}
-			head.backward(dx, h.logits, h.x, h.z, len(h.rows), grad, false, mem)
+			head.backward(dx, h.logits, h.x, h.z, len(h.rows), g.drop(head, h.keys), grad, false, mem)
 			for i, row := range h.rows {
 				from := dx[i*c.Dim : (i+1)*c.Dim]
 				kernel.Add(dn[row*c.Dim:(row+1)*c.Dim], from)

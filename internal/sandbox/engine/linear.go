@@ -12,28 +12,33 @@ type linear struct {
 	trained bool // W has a gradient
 	tied    bool // the gradient is of wT: the head shares its rows with the input table
 	pair
-	scale float32
+	scale  float32
+	module uint64 // which of the model's linear maps this is
 }
 
 func (l *linear) adapt(p pair, lora *LoRA) {
 	l.pair, l.scale = p, float32(lora.Alpha/float64(lora.Rank))
 }
 
-// forward sets y [n][out] and returns scale·x·A for backward; nil without an adapter.
-func (l *linear) forward(y, x []float32, n int, mem *arena) (z []float32) {
+// forward sets y [n][out] and returns scale·x·A for backward; nil without an adapter. The pair's input is what d leaves of x.
+func (l *linear) forward(y, x []float32, n int, d dropping, mem *arena) (z []float32) {
 	kernel.Mul(kernel.Rows(y, l.out), kernel.Rows(x, l.in), kernel.Rows(l.w, l.out), n, l.out, l.in, false)
 	if l.rank == 0 {
 		return nil
 	}
 	z = mem.take(n * l.rank)
+	mark := mem.mark()
+	x = d.thinned(x, n, l.in, mem)
 	kernel.Mul(kernel.Rows(z, l.rank), kernel.Rows(x, l.in), kernel.Rows(l.a.w, l.rank), n, l.rank, l.in, false)
+	mem.release(mark)
 	kernel.Scale(z, l.scale)
 	kernel.Mul(kernel.Rows(y, l.out), kernel.Rows(z, l.rank), kernel.Rows(l.b.w, l.out), n, l.out, l.rank, true)
 	return z
 }
 
-// backward sets dx [n][in], or adds to it, and adds the gradient of the weights to g; z is what forward returned.
-func (l *linear) backward(dx, dy, x, z []float32, n int, g []float32, add bool, mem *arena) {
+// backward sets dx [n][in], or adds to it, and adds the gradient of the weights to g; z is what forward
+// returned, d what it was given.
+func (l *linear) backward(dx, dy, x, z []float32, n int, d dropping, g []float32, add bool, mem *arena) {
 	dyv, xv := kernel.Rows(dy, l.out), kernel.Rows(x, l.in)
 	kernel.Mul(kernel.Rows(dx, l.in), dyv, kernel.Rows(l.wT, l.in), n, l.in, l.out, add)
 	switch {
@@ -50,6 +55,7 @@ func (l *linear) backward(dx, dy, x, z []float32, n int, g []float32, add bool, 
 	dzv := kernel.Rows(dz, l.rank)
 	kernel.Mul(dzv, dyv, kernel.Rows(l.b.wT, l.rank), n, l.rank, l.out, false)
 	kernel.Scale(dz, l.scale)
-	kernel.Mul(kernel.Rows(g[l.a.off:], l.rank), xv.T(), dzv, l.in, l.rank, n, true)
-	kernel.Mul(kernel.Rows(dx, l.in), dzv, kernel.Rows(l.a.wT, l.in), n, l.in, l.rank, true)
+	kept := d.thinned(x, n, l.in, mem)
+	kernel.Mul(kernel.Rows(g[l.a.off:], l.rank), kernel.Rows(kept, l.in).T(), dzv, l.in, l.rank, n, true)
+	d.addThinned(dx, dz, l.a.wT, n, l.in, l.rank, mem)
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"strings"
 )
@@ -51,11 +50,7 @@ func newAdapter(c Config, base *network, l LoRA, slab []float32) (*adapter, *car
 	}
 	if l.TrainUnembed {
 		for i, m := range base.tables {
-			name := "lm_head"
-			if c.twoLevel() {
-				name += fmt.Sprintf(".%s", []string{"high", "low"}[i])
-			}
-			a.heads = append(a.heads, take(name, c.Dim, m.rows, m.keepRows))
+			a.heads = append(a.heads, take(headName(c, i), c.Dim, m.rows, m.keepRows))
 		}
 	}
 	a.spans = cut.spans

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"slices"
 
 	"trainer/internal/sandbox/engine/kernel"
@@ -29,6 +28,7 @@ type Model struct {
 	shards  [shardCount]*shard
 	plan    plan
 	keep    int // keepFloats, less in tests
+	dropout Dropout
 }
 
 // gain is a norm's gain; trained says whether it has a gradient.
@@ -46,25 +46,35 @@ type block struct {
 // NewModel returns a model that trains the adapter l beside b, or with a nil l a copy of all weights of b. It does not keep
 // l. l.Rank is at least 1 and l.Alpha finite: the caller's duty.
 func NewModel(b *Base, l *LoRA) *Model {
-	m := &Model{base: b, keep: keepFloats}
-	if l == nil {
-		m.net, _ = newNetwork(b.config, slices.Clone(b.net.slab))
-		m.params, m.spans = m.net.slab, m.net.spans
-	} else {
+	params := slices.Clone(b.net.slab)
+	if l != nil {
 		kept := *l
-		m.lora, m.net = &kept, b.net
+		l = &kept
 		_, size := newAdapter(b.config, b.net, kept, nil)
-		var cut *carver
-		m.adapter, cut = newAdapter(b.config, b.net, kept, make([]float32, size.size))
+		params = make([]float32, size.size)
+		_, cut := newAdapter(b.config, b.net, kept, params)
 		cut.fill(kept.Seed)
-		m.params, m.spans = m.adapter.slab, m.adapter.spans
 	}
+	m := newView(b, l, params)
 	m.grad, m.m, m.v = make([]float32, len(m.params)), make([]float32, len(m.params)), make([]float32, len(m.params))
-	m.refresh()
-	m.assemble()
 	for i := range m.shards {
 		m.shards[i] = &shard{m: m}
 	}
+	return m
+}
+
+// newView is a model over params that can only run forward: it has no gradient and no optimizer. It keeps l and params.
+func newView(b *Base, l *LoRA, params []float32) *Model {
+	m := &Model{base: b, lora: l, net: b.net, params: params, keep: keepFloats}
+	if l == nil {
+		m.net, _ = newNetwork(b.config, params)
+		m.spans = m.net.spans
+	} else {
+		m.adapter, _ = newAdapter(b.config, b.net, *l, params)
+		m.spans = m.adapter.spans
+	}
+	m.refresh()
+	m.assemble()
 	return m
 }
 
@@ -85,7 +95,7 @@ func (m *Model) assemble() {
 		l := &m.net.layers[i]
 		var x [7]linear
 		for j, w := range l.projections() {
-			x[j] = linear{in: w.rows, out: w.cols, w: w.w, wT: w.wT, off: w.off, trained: full}
+			x[j] = linear{in: w.rows, out: w.cols, w: w.w, wT: w.wT, off: w.off, trained: full, module: uint64(i*len(x) + j)}
 			if !full {
 				x[j].adapt(m.adapter.layers[i][j], m.lora)
 			}
@@ -94,7 +104,7 @@ func (m *Model) assemble() {
 	}
 	for i, t := range m.net.tables {
 		// The head is the table the other way round.
-		h := linear{in: t.cols, out: t.rows, w: t.wT, wT: t.w, off: t.off, trained: full, tied: true}
+		h := linear{in: t.cols, out: t.rows, w: t.wT, wT: t.w, off: t.off, trained: full, tied: true, module: uint64(7*len(m.net.layers) + i)}
 		if !full && m.lora.TrainUnembed {
 			h.adapt(m.adapter.heads[i], m.lora)
 		}
@@ -166,12 +176,25 @@ type Adam struct {
 // A gradient that is not finite spoils the weights, as it does elsewhere; the norm tells.
 func (m *Model) Step(a Adam) (gradNorm float64) {
 	gradNorm = m.gradNorm()
-	clip := 1.0
-	if a.ClipNorm > 0 && gradNorm > a.ClipNorm {
-		clip = a.ClipNorm / gradNorm
-	}
+	clip := clipTo(a.ClipNorm, gradNorm)
 	m.steps++
-	s := kernel.AdamStep{
+	kernel.Adam(m.params, m.m, m.v, m.grad, m.adamStep(a, clip))
+	m.ClearGradient()
+	m.refresh()
+	return gradNorm
+}
+
+// clipTo is the factor that brings a gradient of the given norm down to most; 0 does not bound it.
+func clipTo(most, norm float64) float64 {
+	if most > 0 && norm > most {
+		return most / norm
+	}
+	return 1
+}
+
+// adamStep is the step that m.steps counts.
+func (m *Model) adamStep(a Adam, clip float64) kernel.AdamStep {
+	return kernel.AdamStep{
 		Clip:  float32(clip),
 		Keep1: float32(a.Beta1), Take1: float32(1 - a.Beta1),
 		Keep2: float32(a.Beta2), Take2: float32(1 - a.Beta2),
@@ -179,40 +202,6 @@ func (m *Model) Step(a Adam) (gradNorm float64) {
 		Fix2:    float32(1 / (1 - kernel.Power(a.Beta2, m.steps))),
 		Epsilon: float32(a.Eps), Rate: float32(a.Rate), Decay: float32(a.WeightDecay),
 	}
-	kernel.Adam(m.params, m.m, m.v, m.grad, s)
-	m.ClearGradient()
-	m.refresh()
-	return gradNorm
 }
 
-// gradNorm adds float32 sums of fixed blocks in float64.
-func (m *Model) gradNorm() float64 {
-	sum := 0.0
-	for g := m.grad; len(g) > 0; {
-		n := min(4096, len(g))
-		sum += float64(kernel.Dot(g[:n], g[:n]))
-		g = g[n:]
-	}
-	return math.Sqrt(sum)
-}
-
-// Weights is an immutable copy of what a model trains, safe for concurrent use.
-type Weights struct {
-	base   *Base
-	lora   *LoRA
-	params []float32
-	spans  []span
-	steps  int64
-	hash   [32]byte
-}
-
-// Publish returns a copy of the trained weights, which later steps do not change.
-func (m *Model) Publish() *Weights {
-	return &Weights{base: m.base, lora: m.lora, params: slices.Clone(m.params), spans: m.spans, steps: m.steps, hash: m.Hash()}
-}
-
-// Hash is the SHA-256 of the weights, equal to the model's when they were published.
-func (w *Weights) Hash() [32]byte { return w.hash }
-
-// Steps is how many optimiser steps the weights contain.
-func (w *Weights) Steps() int64 { return w.steps }
+func (m *Model) gradNorm() float64 { return frobenius(m.grad) }

@@ -93,40 +93,48 @@ func roughly(m *Model) {
 
 func TestBackwardIsTheSlopeOfLogprobs(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			m := NewModel(NewBase(k.config, 7), k.lora)
-			roughly(m)
-			b := someBatch(k.config.Vocab, 5, 9, 70, 2, 150)
-			b.Targets[0][0] = int32(k.config.Vocab - 1)
-			var d [][]float32
-			for i, s := range b.Input {
-				row := make([]float32, len(s))
-				for t := range row {
-					row[t] = float32(newStream(uint64(i), "d").normal(uint64(t)))
-				}
-				d = append(d, row)
-			}
-			m.Backward(b, d)
-			start := slices.Clone(m.params)
-			// Each tensor along its own gradient, where the slope is the gradient's norm.
-			for _, s := range m.spans {
-				g := m.grad[s.off : s.off+s.size()]
-				norm := math.Sqrt(float64(kernel.Dot(g, g)))
-				const step = 4e-3
-				move := func(by float64) float64 {
-					copy(m.params, start)
-					for i := range g {
-						m.params[s.off+i] += float32(by * float64(g[i]) / norm)
-					}
-					m.refresh()
-					return total(m, b, d)
-				}
-				slope := (8*(move(step)-move(-step)) - (move(2*step) - move(-2*step))) / (12 * step)
-				if !(math.Abs(slope-norm) < 5e-3*norm+2e-2) {
-					t.Errorf("%s: the slope along the gradient is %g, its norm %g", s.name, slope, norm)
-				}
-			}
+		t.Run(k.name, func(t *testing.T) { slopes(t, k.config, k.lora, Dropout{}) })
+	}
+	for _, k := range []int{1, 4} {
+		t.Run(kinds[k].name+" with dropout", func(t *testing.T) {
+			slopes(t, kinds[k].config, kinds[k].lora, Dropout{Rate: 0.3, Seed: 1, Step: 2, Ordinal: 3})
 		})
+	}
+}
+
+func slopes(t *testing.T, c Config, l *LoRA, drop Dropout) {
+	m := NewModel(NewBase(c, 7), l)
+	roughly(m)
+	m.SetDropout(drop)
+	b := someBatch(c.Vocab, 5, 9, 70, 2, 150)
+	b.Targets[0][0] = int32(c.Vocab - 1)
+	var d [][]float32
+	for i, s := range b.Input {
+		row := make([]float32, len(s))
+		for t := range row {
+			row[t] = float32(newStream(uint64(i), "d").normal(uint64(t)))
+		}
+		d = append(d, row)
+	}
+	m.Backward(b, d)
+	start := slices.Clone(m.params)
+	// Each tensor along its own gradient, where the slope is the gradient's norm.
+	for _, s := range m.spans {
+		g := m.grad[s.off : s.off+s.size()]
+		norm := math.Sqrt(float64(kernel.Dot(g, g)))
+		const step = 4e-3
+		move := func(by float64) float64 {
+			copy(m.params, start)
+			for i := range g {
+				m.params[s.off+i] += float32(by * float64(g[i]) / norm)
+			}
+			m.refresh()
+			return total(m, b, d)
+		}
+		slope := (8*(move(step)-move(-step)) - (move(2*step) - move(-2*step))) / (12 * step)
+		if !(math.Abs(slope-norm) < 5e-3*norm+2e-2) {
+			t.Errorf("%s: the slope along the gradient is %g, its norm %g", s.name, slope, norm)
+		}
 	}
 }
 
