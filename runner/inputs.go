@@ -42,9 +42,6 @@ const SandboxPrefix = "sandbox/"
 func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inputs, error) {
 	in := &Inputs{Recipe: r, Sandbox: sandbox, StandIn: sandbox && !strings.HasPrefix(r.BaseModel, SandboxPrefix)}
 	problems := unbuilt(r)
-	if sandbox {
-		problems = append(problems, notSandboxed(r)...)
-	}
 	if err := in.openTemplate(&problems, sandbox); err != nil {
 		return nil, err
 	}
@@ -128,19 +125,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
-	return l
-}
-
-// notSandboxed names the keys that the service honours and the sandbox does not: said at the key, before a resource is
-// asked for that the session would be refused on.
-func notSandboxed(r *recipe.Recipe) diag.List {
-	var l diag.List
-	if r.Optimizer.Type != "adam" {
-		l.Add(r.At("optimizer.type"), "optimizer.type", "the sandbox has no %s yet; use adam there", r.Optimizer.Type)
-	}
-	if r.LoRA != nil && r.LoRA.Dropout > 0 {
-		l.Add(r.At("lora_config.dropout"), "lora_config.dropout", "the sandbox has no dropout yet; use 0 there, got %v", r.LoRA.Dropout)
-	}
 	return l
 }
 
