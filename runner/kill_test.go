@@ -29,8 +29,18 @@ import (
 
 var (
 	killPoints = flag.Int("kills", 12, "points at which TestKilledProcesses kills")
-	killSeed   = flag.Uint64("kill-seed", 0, "draws those points; 0: a new one, printed")
+	killSeed   = flag.Uint64("kill-seed", 1, "draws those points; 0: a new one, printed")
+	faultSeed  = flag.Uint64("fault-seed", 1, "draws what goes wrong in TestAFifthOfTheRequestsFail; 0: a new one, printed")
 )
+
+// drawn returns dice of a flag's seed, and says how to draw the same again.
+func drawn(t *testing.T, name string, seed uint64) *rand.Rand {
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-%s %d draws the same", name, seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
 
 // role, when set, makes the test binary a process that can be killed: "run" lives one life, "serve" is a sandbox server.
 const role = "RUNNER_TEST_ROLE"
@@ -236,12 +246,7 @@ func TestKilledProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	seed := *killSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d; -kill-seed %d draws the same points", seed, seed)
-	dice := rand.New(rand.NewPCG(seed, 1))
+	dice := drawn(t, "kill-seed", *killSeed)
 	b := newBench(t)
 	path := b.in.Recipe.Path()
 	type end struct {

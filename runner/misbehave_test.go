@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -88,9 +87,9 @@ func TestAFifthOfTheRequestsFail(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead), "checkpoint.every=1")
 			want := b.unbroken()
 			const runs = 8
-			lost := 0
+			lost, dice := 0, drawn(t, "fault-seed", *faultSeed)
 			for range runs {
-				seed := rand.Uint64()
+				seed := dice.Uint64()
 				b.against(sandbox.Options{FaultSeed: seed}, func(t *testing.T) {
 					t.Logf("seed %d", seed)
 					ended, complete := b.lives(t)
