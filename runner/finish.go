@@ -67,6 +67,7 @@ func (r *run) save(ctx context.Context, done, updates int, inference bool) error
 	for try := range saveTries {
 		s := slot{step: done, kind: kind, attempt: try}
 		if o := r.ledger.at(s); o != nil && o.final() && o.err != nil {
+			err = o.err // where an earlier life has spent every try, that is how it ends
 			continue
 		}
 		var o *operation
