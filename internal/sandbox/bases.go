@@ -10,7 +10,7 @@ import (
 type bases struct{ made sync.Map } // base model and ref → func() *engine.Base
 
 func (b *bases) get(m model, ref string) *engine.Base {
-	build := sync.OnceValue(func() *engine.Base { return engine.NewBase(m.config, baseSeed(m.name, ref)) })
+	build := sync.OnceValue(func() *engine.Base { return m.weights(ref) })
 	first, _ := b.made.LoadOrStore([2]string{m.name, ref}, build)
 	return first.(func() *engine.Base)()
 }
