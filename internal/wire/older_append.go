@@ -1,5 +1,7 @@
 package wire
 
+import "bytes"
+
 // appendOlderSample is as appendSample, in the shape April2026. A tensor that the loss has no use for is left out, as it
 // would be passed over; the object of a loss is written also where it is empty.
 func appendOlderSample(dst []byte, s *Sample, t LossType) ([]byte, *tensor, int) {
@@ -54,4 +56,10 @@ func appendOlderTensor(dst []byte, s *Sample, name string, comma bool) ([]byte, 
 		return dst, true, t, at
 	}
 	return append(dst, `],"dtype":"`+dtypeFloat32+`"}`...), true, nil, 0
+}
+
+// ScoresOlder says that body, as AppendForwardBackward wrote it, is in the shape April2026, only scores, and asks for what it
+// scored. The page of that shape has neither of the two flags: a server may not know them.
+func ScoresOlder(body []byte) bool {
+	return bytes.Contains(body, []byte(`"loss_inputs":{`)) && bytes.Contains(body, []byte(`,"forward_only":true,"return_loss_fn_outputs":true`))
 }
