@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"trainer/internal/wire"
 )
@@ -37,6 +38,9 @@ const (
 	capturedInference  = "44444444-4444-4444-8444-444444444444"
 	capturedUpload     = "/blob/pl_0001?sig=PRESIGNED"
 	capturedPayload    = "pl_0001"
+	capturedModel      = "ml_Adapter01"
+	capturedRevision   = "rv_Adapter01"
+	capturedJob        = "shp-quant-0001"
 	capturedOperations = `00000000-0000-4000-8000-00000000000\d`
 )
 
@@ -63,7 +67,11 @@ func TestTheOfficialSDKsRequestsAreServed(t *testing.T) {
 			if err := json.Unmarshal(b, &cap); err != nil {
 				t.Fatal(err)
 			}
-			r := newReplay(t)
+			o := Options{}
+			if filepath.Base(file) == "fp4_cancel.json" {
+				o.OpTime = OpTime{Preparing: {Base: time.Hour}}
+			}
+			r := newReplay(t, o)
 			switch filepath.Base(file) {
 			case "model_resources_stop.json":
 				for _, id := range r.sessions {
@@ -89,7 +97,7 @@ func TestTheOfficialSDKsRequestsAreServed(t *testing.T) {
 }
 
 // replay is a server with what the captures take for granted: a resource with a session, and older ones behind them for
-// the lists; a checkpoint of each kind.
+// the lists; a checkpoint of each kind; a job.
 type replay struct {
 	t        *testing.T
 	c        *client
@@ -97,8 +105,8 @@ type replay struct {
 	sessions []string
 }
 
-func newReplay(t *testing.T) *replay {
-	_, c := open(t, Options{})
+func newReplay(t *testing.T, o Options) *replay {
+	_, c := open(t, o)
 	r := &replay{t: t, c: c, ids: map[string]string{}}
 	const create = `{"base_model":"Qwen/Qwen3.5-4B"}`
 	c.resource(create)
@@ -112,6 +120,11 @@ func newReplay(t *testing.T) *replay {
 	r.sessions = []string{older, session}
 	r.ids[capturedResource], r.ids[capturedSession] = resource, session
 	r.ids[capturedTraining], r.ids[capturedInference] = training.Checkpoint.ID, inference.Checkpoint.ID
+	adapter := inference.Checkpoint.Registration.Adapter
+	r.ids[capturedModel], r.ids[capturedRevision] = adapter.ID, adapter.RevisionID
+	var j wire.QuantizationJob
+	c.ok("POST", wire.PathPrepareFP4, r.translate(`{"inputs":{"model_object_id":"`+capturedModel+`","model_revision_id":"`+capturedRevision+`"}}`), &j)
+	r.ids[capturedJob] = j.ID
 	return r
 }
 

@@ -14,7 +14,6 @@
 // weights, those of the last weights-sync before it, in its turn, and what it answers is a function of these and its body.
 //
 // It misbehaves on request: package fault decides, the door (door.go) does what befalls a request on its way, and what
-// befalls a resource, a session or an operation is decided before it is logged (afflict.go), so that a replay repeats it.
-//
-// What is not built yet is refused by name, never approximated.
+// befalls a resource, a session, an operation or a job is decided before it is logged (afflict.go), so that a replay
+// repeats it.
 package sandbox

@@ -90,7 +90,7 @@ func (s *Server) generate(sess *session, op *operation, from serving) (r *result
 	}
 	d = s.takes(op, w)
 	if f := op.spec.Fault; f != nil && f.Code != "" {
-		return &resultSpec{Code: f.Code, Message: "the sandbox was asked for this fault"}, nil, d, nil
+		return &resultSpec{Code: f.Code, Message: askedFault}, nil, d, nil
 	}
 	if w.unseedable {
 		return &resultSpec{Code: wire.CodeInternalError, Message: errSeed.Error()}, nil, d, nil

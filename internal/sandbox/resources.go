@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"trainer/internal/sandbox/fault"
 	"trainer/internal/wire"
 )
 
@@ -130,6 +131,9 @@ func (s *Server) createResource(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, poor := s.dice.Roll(fault.NoCredit, "", r.event); poor {
+		return nil, broke("a model resource")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if spec.BaseWeightsRef != "" && !hasRevision(spec.BaseWeightsRef) {
@@ -171,7 +175,7 @@ func (s *Server) showResource(r *resource) resourceAnswer {
 	}, StandIn: standsIn(r.spec.BaseModel)}
 	switch out.Status {
 	case wire.ResourceError:
-		out.Error = &wire.Fault{Code: r.spec.Error.Code, Message: "the sandbox was asked for this fault", OccurredAt: r.ended}
+		out.Error = &wire.Fault{Code: r.spec.Error.Code, Message: askedFault, OccurredAt: r.ended}
 	case wire.ResourceReady:
 		expires := r.expires()
 		out.ExpiresAt = &expires

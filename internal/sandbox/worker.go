@@ -154,7 +154,7 @@ func (s *Server) execute(sess *session, op *operation) (result *resultSpec, outp
 	}
 	d = s.takes(op, w)
 	if f := op.spec.Fault; f != nil && f.Code != "" {
-		result := &resultSpec{Code: f.Code, Message: "the sandbox was asked for this fault"}
+		result := &resultSpec{Code: f.Code, Message: askedFault}
 		result.Left, err = s.leave(sess, op, w, f.Leaves)
 		return result, nil, d, err
 	}
