@@ -128,6 +128,7 @@ type opSpec struct {
 	Revision   string    `json:"revision,omitempty"`
 	Tempered   bool      `json:"tempered,omitempty"` // sample: the choices in force
 	CutStop    bool      `json:"cut_stop,omitempty"`
+	Takes      []string  `json:"takes,omitempty"`     // weights-sync: the samples in flight that go over to its weights
 	Offload    string    `json:"offload,omitempty"`   // the payload id for an answer that is too large to be inline
 	PerToken   bool      `json:"per_token,omitempty"` // optim-step: the gradient is divided by the tokens trained
 	Fault      *opFault  `json:"fault,omitempty"`

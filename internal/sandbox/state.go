@@ -194,6 +194,13 @@ func (s *state) applyOperation(r *record, body span) error {
 			return fmt.Errorf("session %s does not exist", r.Op.Session)
 		}
 		op := &operation{id: r.ID, spec: *r.Op, session: sess, accepted: r.T, body: body}
+		for _, id := range op.spec.Takes {
+			sample, ok := s.operations[id]
+			if !ok {
+				return fmt.Errorf("operation %s does not exist", id)
+			}
+			sample.over = op
+		}
 		sess.enqueue(op)
 		if f := op.spec.Fault; f != nil && f.Expire != nil {
 			sess.doom(r.T.Add(*f.Expire))

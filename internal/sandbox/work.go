@@ -22,7 +22,7 @@ type work struct {
 	muon *engine.Muon
 
 	deferred  bool // weights-sync: it completes before the weights are live
-	pipelined bool // and a sample that runs goes over to them
+	pipelined bool // and a sample in flight goes over to them
 
 	sample     *engine.SampleRequest
 	unseedable bool // the sample has a seed, and fails for it
