@@ -45,7 +45,7 @@ const (
 )
 
 // optional members depend on circumstances that the captures make up: a queue, a name that was cleared, a KL to a reference
-// where there is none, a key of routed experts of a model that has none.
+// where there is none, a key of routed experts of a model that is dense.
 var optional = map[string]bool{
 	"status_details.queue_position": true, "display_name": true, "output.metrics.loss/kl_ref/mean": true,
 	"output.results[0].sequences[0].routed_experts_key": true,
@@ -85,6 +85,11 @@ func TestTheOfficialSDKsRequestsAreServed(t *testing.T) {
 					`","lora_config":{"rank":16,"alpha":32,"train_unembed":false}}`).ID
 				r.c.run(id, wire.KindTrainingCheckpoint, "", &saved)
 				r.ids[capturedTraining] = saved.Checkpoint.ID
+			case "forward_backward_routed_experts.json": // its key is of a sampled sequence
+				resource := r.c.resource(`{"base_model":"openai/gpt-oss-20b"}`).ID
+				r.ids[capturedSession] = r.c.session(`{"model_resources_id":"` + resource + `"}`).ID
+				out := r.c.sample(r.ids[capturedSession], prompt(`,"return_routed_experts":true,"sampling_params":{"max_tokens":2}`, "hello"))
+				r.ids["rek_0"] = out.Results[0].Sequences[0].RoutedExpertsKey
 			case "optim_step_muon.json":
 				resource := r.c.resource(`{"base_model":"Qwen/Qwen3.5-4B","optimizer_config":{"muon":{}}}`).ID
 				r.ids[capturedSession] = r.c.session(`{"model_resources_id":"` + resource + `"}`).ID

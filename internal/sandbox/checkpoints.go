@@ -24,8 +24,8 @@ func (c *checkpoint) name() string {
 
 // artifact is the base model in the registry: what the ref names, or ids that follow from the model's name.
 func (s resourceSpec) artifact() wire.Artifact {
-	if object, revision, ok := strings.Cut(strings.TrimPrefix(s.BaseWeightsRef, "together://"), "@"); ok {
-		return wire.Artifact{ID: object, RevisionID: revision}
+	if s.BaseWeightsRef != "" {
+		return refArtifact(s.BaseWeightsRef)
 	}
 	sum := sha256.Sum256([]byte(s.BaseModel))
 	id := hex.EncodeToString(sum[:10])

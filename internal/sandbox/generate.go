@@ -100,7 +100,11 @@ func (s *Server) generate(sess *session, op *operation, from serving, then *serv
 			got.spans = got.spans || len(c.Tokens) > pipelineTokens
 		}
 	}
-	got.result, got.output, err = s.sampleAnswer(op, sampleOutput(op, &q, sampled, from, then))
+	out := sampleOutput(op, &q, sampled, from, then)
+	if w.routed {
+		s.keyExperts(op, w, out)
+	}
+	got.result, got.output, err = s.sampleAnswer(op, out)
 	return s.timed(op, w, got, made), err
 }
 

@@ -70,18 +70,16 @@ func (s *state) prepares(in wire.QuantizationInputs) (*checkpoint, error) {
 			return nil, invalid(param, "%s: %q is what job %s made; only what training has registered is prepared", param, id, j.id)
 		}
 	}
-	for _, c := range s.checkpoints.order {
-		switch {
-		case c.artifact != id || !c.registered():
-		case !c.inference:
-			return nil, invalid(param, "%s: %q is of training checkpoint %s; only models of inference checkpoints are prepared", param, id, c.id)
-		case in.ModelRevisionID != "" && in.ModelRevisionID != c.revision:
-			return nil, invalid("inputs.model_revision_id", "inputs.model_revision_id: %.100q is no revision of %s, which has %s", in.ModelRevisionID, id, c.revision)
-		default:
-			return c, nil
-		}
+	switch c := s.registered(id); {
+	case c == nil:
+		return nil, invalid(param, "%s: %.100q is no model that training has registered here", param, id)
+	case !c.inference:
+		return nil, invalid(param, "%s: %q is of training checkpoint %s; only models of inference checkpoints are prepared", param, id, c.id)
+	case in.ModelRevisionID != "" && in.ModelRevisionID != c.revision:
+		return nil, invalid("inputs.model_revision_id", "inputs.model_revision_id: %.100q is no revision of %s, which has %s", in.ModelRevisionID, id, c.revision)
+	default:
+		return c, nil
 	}
-	return nil, invalid(param, "%s: %.100q is no model that training has registered here", param, id)
 }
 
 // price of a job is an hour of the GPUs that the model is trained on, in US dollars.

@@ -69,6 +69,9 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 		return nil, err
 	}
 	w, err := s.readWork(spec, m, body)
+	if err == nil {
+		err = s.checkExperts(w, m.name)
+	}
 	if err != nil {
 		return nil, err
 	}

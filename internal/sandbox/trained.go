@@ -275,7 +275,11 @@ func (s *Server) startModel(sess *session) (*engine.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	model := engine.NewModel(s.bases.get(m, sess.resource.spec.BaseWeightsRef), sess.spec.LoRA.engine())
+	base, err := s.base(m, sess.resource.spec.BaseWeightsRef)
+	if err != nil {
+		return nil, err
+	}
+	model := engine.NewModel(base, sess.spec.LoRA.engine())
 	if sess.from == nil {
 		return model, nil
 	}

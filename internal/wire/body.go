@@ -28,6 +28,8 @@ type Sample struct {
 	Logprobs    []float64 // loss_fn_inputs.logprobs, under the weights that sampled
 	Advantages  []float64 // loss_fn_inputs.advantages
 	RefLogprobs []float64 // loss_fn_inputs.reference_logprobs
+
+	RoutedExpertsKey string // that of the sampled sequence; empty: none
 }
 
 // tensor is a float tensor of a sample. Counts of positions may be integers on the wire, the others are float32 always.

@@ -43,7 +43,7 @@ func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error
 }
 
 // DecodeCustomForwardBackward is as DecodeForwardBackward. The dtype of a gradient is D_TYPE_FLOAT32 or float32, and may be
-// left out.
+// left out, or D_TYPE_UNSPECIFIED.
 func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBackward, error) {
 	s := newScanner(r)
 	f := &CustomForwardBackward{}
@@ -78,7 +78,7 @@ func (s *scanner) gradients(most int) [][]float64 {
 			return
 		}
 		dtype, _ := s.floats32()
-		if s.err == nil && dtype != "" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
+		if s.err == nil && dtype != "" && dtype != "D_TYPE_UNSPECIFIED" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
 			s.fail("dtype is %q, want D_TYPE_FLOAT32", dtype)
 		}
 		list = append(list, clone(s.floats))
@@ -138,6 +138,8 @@ func (s *scanner) sample() (x Sample) {
 			s.within(name, func() { x.Tokens = s.modelInput() })
 		case name == "loss_fn_inputs" && !s.null():
 			s.within(name, func() { s.lossInputs(&x) })
+		case name == "routed_experts_key":
+			x.RoutedExpertsKey = s.text(name)
 		default:
 			s.skip()
 		}
