@@ -45,7 +45,7 @@ func FuzzHandler(f *testing.F) {
 	} {
 		f.Add(seed[0], []byte(seed[1]))
 	}
-	s, c := open(f, Options{})
+	s, c := open(f, Options{Log: func(string, ...any) {}}) // f.Logf must not be called within a target
 	r := c.resource(`{"base_model":"sandbox/bytes-tiny"}`)
 	id := c.session(`{"model_resources_id":"` + r.ID + `","lora_config":{"rank":2}}`).ID
 	model := c.registered(`{"base_model":"sandbox/bytes-tiny"}`, "").Adapter.ID

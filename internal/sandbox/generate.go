@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"trainer/internal/sandbox/engine"
@@ -93,6 +95,9 @@ func (s *Server) generate(sess *session, op *operation, from serving, then *serv
 	if err != nil {
 		return outcome{}, err
 	}
+	if !finite(sampled) {
+		return s.timed(op, w, outcome{result: &resultSpec{Code: wire.CodeInternalError, Message: notFinite}}, 0), nil
+	}
 	made := 0
 	for _, p := range sampled {
 		for _, c := range p.Completions {
@@ -106,6 +111,29 @@ func (s *Server) generate(sess *session, op *operation, from serving, then *serv
 	}
 	got.result, got.output, err = s.sampleAnswer(op, out)
 	return s.timed(op, w, got, made), err
+}
+
+// notFinite is what becomes of a sample under weights that training has led astray.
+const notFinite = "the weights that are served give log-probabilities that are not finite"
+
+func finite(sampled []engine.Sampled) bool {
+	bad := func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }
+	for _, p := range sampled {
+		if slices.ContainsFunc(p.Prompt, bad) {
+			return false
+		}
+		for _, c := range p.Completions {
+			if slices.ContainsFunc(c.Logprobs, bad) {
+				return false
+			}
+		}
+		for _, top := range p.Top {
+			if slices.ContainsFunc(top, func(c engine.Candidate) bool { return bad(c.Logprob) }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // timed says when a sample of so many tokens ends, where it has a time of its own.

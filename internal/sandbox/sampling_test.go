@@ -273,6 +273,22 @@ func TestAnIncompatibleSampleIsRefusedOrFails(t *testing.T) {
 	}
 }
 
+func TestASampleUnderWeightsThatAreNotFiniteFails(t *testing.T) {
+	var said []string
+	_, c := open(t, Options{Log: func(format string, a ...any) { said = append(said, fmt.Sprintf(format, a...)) }})
+	id := c.tiny()
+	c.loss(id, "", row("hello"))
+	c.run(id, wire.KindOptimStep, `{"adam_params":{"learning_rate":1e308,"grad_clip_norm":0}}`, nil)
+	c.sync(id, wire.SyncSynchronous)
+	op := c.wait(id, wire.KindSample, c.post(id, wire.KindSample, prompt(`,"prompt_logprobs":true`, "hello")).ID)
+	if op.Status != wire.OperationFailed || op.Error.Code != wire.CodeInternalError || op.Error.Message != notFinite {
+		t.Errorf("got %+v", op)
+	}
+	if len(said) > 0 {
+		t.Errorf("it is no fault of the server: %q", said)
+	}
+}
+
 func TestMalformedSamplesAreRefusedByName(t *testing.T) {
 	_, c := open(t, Options{})
 	id := c.tiny()
