@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"trainer/internal/wire"
 )
@@ -37,11 +38,14 @@ const (
 	capturedInference  = "44444444-4444-4444-8444-444444444444"
 	capturedUpload     = "/blob/pl_0001?sig=PRESIGNED"
 	capturedPayload    = "pl_0001"
+	capturedModel      = "ml_Adapter01"
+	capturedRevision   = "rv_Adapter01"
+	capturedJob        = "shp-quant-0001"
 	capturedOperations = `00000000-0000-4000-8000-00000000000\d`
 )
 
 // optional members depend on circumstances that the captures make up: a queue, a name that was cleared, a KL to a reference
-// where there is none, a key of routed experts of a model that has none.
+// where there is none, a key of routed experts of a model that is dense.
 var optional = map[string]bool{
 	"status_details.queue_position": true, "display_name": true, "output.metrics.loss/kl_ref/mean": true,
 	"output.results[0].sequences[0].routed_experts_key": true,
@@ -63,7 +67,11 @@ func TestTheOfficialSDKsRequestsAreServed(t *testing.T) {
 			if err := json.Unmarshal(b, &cap); err != nil {
 				t.Fatal(err)
 			}
-			r := newReplay(t)
+			o := Options{}
+			if filepath.Base(file) == "fp4_cancel.json" {
+				o.OpTime = OpTime{Preparing: {Base: time.Hour}}
+			}
+			r := newReplay(t, o)
 			switch filepath.Base(file) {
 			case "model_resources_stop.json":
 				for _, id := range r.sessions {
@@ -77,6 +85,11 @@ func TestTheOfficialSDKsRequestsAreServed(t *testing.T) {
 					`","lora_config":{"rank":16,"alpha":32,"train_unembed":false}}`).ID
 				r.c.run(id, wire.KindTrainingCheckpoint, "", &saved)
 				r.ids[capturedTraining] = saved.Checkpoint.ID
+			case "forward_backward_routed_experts.json": // its key is of a sampled sequence
+				resource := r.c.resource(`{"base_model":"openai/gpt-oss-20b"}`).ID
+				r.ids[capturedSession] = r.c.session(`{"model_resources_id":"` + resource + `"}`).ID
+				out := r.c.sample(r.ids[capturedSession], prompt(`,"return_routed_experts":true,"sampling_params":{"max_tokens":2}`, "hello"))
+				r.ids["rek_0"] = out.Results[0].Sequences[0].RoutedExpertsKey
 			case "optim_step_muon.json":
 				resource := r.c.resource(`{"base_model":"Qwen/Qwen3.5-4B","optimizer_config":{"muon":{}}}`).ID
 				r.ids[capturedSession] = r.c.session(`{"model_resources_id":"` + resource + `"}`).ID
@@ -89,7 +102,7 @@ func TestTheOfficialSDKsRequestsAreServed(t *testing.T) {
 }
 
 // replay is a server with what the captures take for granted: a resource with a session, and older ones behind them for
-// the lists; a checkpoint of each kind.
+// the lists; a checkpoint of each kind; a job.
 type replay struct {
 	t        *testing.T
 	c        *client
@@ -97,8 +110,8 @@ type replay struct {
 	sessions []string
 }
 
-func newReplay(t *testing.T) *replay {
-	_, c := open(t, Options{})
+func newReplay(t *testing.T, o Options) *replay {
+	_, c := open(t, o)
 	r := &replay{t: t, c: c, ids: map[string]string{}}
 	const create = `{"base_model":"Qwen/Qwen3.5-4B"}`
 	c.resource(create)
@@ -112,6 +125,11 @@ func newReplay(t *testing.T) *replay {
 	r.sessions = []string{older, session}
 	r.ids[capturedResource], r.ids[capturedSession] = resource, session
 	r.ids[capturedTraining], r.ids[capturedInference] = training.Checkpoint.ID, inference.Checkpoint.ID
+	adapter := inference.Checkpoint.Registration.Adapter
+	r.ids[capturedModel], r.ids[capturedRevision] = adapter.ID, adapter.RevisionID
+	var j wire.QuantizationJob
+	c.ok("POST", wire.PathPrepareFP4, r.translate(`{"inputs":{"model_object_id":"`+capturedModel+`","model_revision_id":"`+capturedRevision+`"}}`), &j)
+	r.ids[capturedJob] = j.ID
 	return r
 }
 

@@ -224,7 +224,9 @@ func newHandClock() *handClock { return &handClock{time.Date(2026, 11, 1, 0, 0, 
 // open is Open with the test as its owner.
 func open(t testing.TB, o Options) (*Server, *client) {
 	t.Helper()
-	o.Log = t.Logf
+	if o.Log == nil {
+		o.Log = t.Logf
+	}
 	s, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

@@ -36,14 +36,22 @@ func FuzzHandler(f *testing.F) {
 		{"POST /v1/rl/training-sessions/SESSION/payloads/upload-url", ``},
 		{"PUT /payloads/x?sig=%zz", `{}`},
 		{"GET /v1/rl/checkpoints?after=x&type=", ``},
+		{"POST /v1/shaping/prepare-for-fp4-inference", `{"inputs":{"model_object_id":"MODEL","calibration_file_id":"x"}}`},
+		{"POST /v1/shaping/prepare-for-fp4-inference", `{"inputs":{"adapter_object_id":"MODEL","model_revision_id":null}}`},
+		{"POST /v1/shaping/prepare-for-fp4-inference/estimate", `{"inputs":{"model_object_id":"MODEL"}}`},
+		{"POST /v1/shaping/JOB/cancel", ``},
+		{"GET /v1/shaping", ``},
+		{"GET /v1/shaping/JOB", ``},
+		{"GET /v1/shaping/JOB/events", ``},
 		{"BREW /%00//../v1", "\x00"},
 	} {
 		f.Add(seed[0], []byte(seed[1]))
 	}
-	s, c := open(f, Options{})
+	s, c := open(f, Options{Log: func(string, ...any) {}}) // f.Logf must not be called within a target
 	r := c.resource(`{"base_model":"sandbox/bytes-tiny"}`)
 	id := c.session(`{"model_resources_id":"` + r.ID + `","lora_config":{"rank":2}}`).ID
-	names := strings.NewReplacer("RESOURCE", r.ID, "SESSION", id)
+	model := c.registered(`{"base_model":"sandbox/bytes-tiny"}`, "").Adapter.ID
+	names := strings.NewReplacer("RESOURCE", r.ID, "SESSION", id, "MODEL", model, "JOB", c.job(model).ID)
 	f.Fuzz(func(t *testing.T, line string, body []byte) {
 		method, target, _ := strings.Cut(names.Replace(line), " ")
 		in, err := http.NewRequest(method, host+target, bytes.NewReader([]byte(names.Replace(string(body)))))

@@ -135,19 +135,6 @@ func make129() (rows []wire.Sample) {
 	return rows
 }
 
-func TestWhatIsNotBuiltSaysSo(t *testing.T) {
-	_, c := open(t, Options{})
-	for _, rt := range routes() {
-		if rt.serve != nil {
-			continue
-		}
-		path := strings.ReplaceAll(rt.path, "*", "x")
-		if e := c.refused(http.StatusNotImplemented, rt.method, path, `{}`); !strings.Contains(e.Message, rt.path) {
-			t.Errorf("%s %s: got %q, want the operation's name", rt.method, path, e.Message)
-		}
-	}
-}
-
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	_, c := open(t, Options{})
 	r := c.resource(`{"base_model":"sandbox/bytes-tiny","new":{"deep":[1]},"compute_config":null}`)

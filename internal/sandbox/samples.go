@@ -114,6 +114,12 @@ func (w *work) setData(samples []wire.Sample, m model, at places) error {
 		if err := checkTensors(i, x, w.loss, at); err != nil {
 			return err
 		}
+		if x.RoutedExpertsKey != "" {
+			if w.experts == nil {
+				w.experts = make([]string, len(samples))
+			}
+			w.experts[i] = x.RoutedExpertsKey
+		}
 		w.data[i] = loss.Datum{
 			Input: x.Tokens, Targets: x.Targets, Weights: weightsOf(x, w.loss),
 			Advantages: x.Advantages, OldLogprobs: x.Logprobs, RefLogprobs: x.RefLogprobs,

@@ -18,6 +18,7 @@ func TestCustomBodyIsReadAndWritten(t *testing.T) {
 		body,
 		strings.Replace(body, `,"dtype":"D_TYPE_FLOAT32"`, ``, 1),
 		strings.Replace(body, `D_TYPE_FLOAT32`, `float32`, 1),
+		strings.Replace(body, `D_TYPE_FLOAT32`, `D_TYPE_UNSPECIFIED`, 1),
 		strings.Replace(body, `"samples"`, `"loss":{"type":1},"new":[{}],"samples"`, 1),
 	} {
 		got, err := DecodeCustomForwardBackward(strings.NewReader(text), 1)

@@ -48,7 +48,7 @@ func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error
 }
 
 // DecodeCustomForwardBackward is as DecodeForwardBackward. The dtype of a gradient is D_TYPE_FLOAT32 or float32, and may be
-// left out.
+// left out, or D_TYPE_UNSPECIFIED.
 func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBackward, error) {
 	s := newScanner(r)
 	f := &CustomForwardBackward{}
@@ -85,7 +85,7 @@ func (s *scanner) gradients(most int) [][]float64 {
 			return
 		}
 		dtype, _ := s.floats32()
-		if s.err == nil && dtype != "" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
+		if s.err == nil && dtype != "" && dtype != "D_TYPE_UNSPECIFIED" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
 			s.fail("dtype is %q, want D_TYPE_FLOAT32", dtype)
 		}
 		list = append(list, clone(s.floats))
@@ -155,7 +155,7 @@ func (s *scanner) sample() (x Sample) {
 		case "routed_experts":
 			s.within(name, func() { s.mark(April2026); x.Experts = s.experts() })
 		case "routed_experts_key":
-			s.within(name, func() { s.mark(Current); s.skip() })
+			s.within(name, func() { s.mark(Current); x.RoutedExpertsKey = s.text("") })
 		default:
 			s.skip()
 		}

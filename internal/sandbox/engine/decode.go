@@ -53,7 +53,7 @@ func (d *decoder) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.mem.reset()
 		if d.r.Then != nil && d.made == d.r.ThenAt {
-			d.m = d.r.Then.forward()
+			d.goOver(d.r.Then)
 		}
 		d.extend()
 		if len(d.rows) == 0 {
@@ -61,6 +61,30 @@ func (d *decoder) run(ctx context.Context) {
 		}
 		d.forward()
 	}
+}
+
+// goOver lets w go on with the rows: the prompts and the tokens so far run through its layers.
+func (d *decoder) goOver(w *Weights) {
+	d.m = w.forward()
+	again := map[*prefix]*prefix{}
+	for _, row := range d.rows {
+		p := again[row.prefix]
+		if p == nil {
+			p = &prefix{tokens: row.prefix.tokens}
+			again[row.prefix] = p
+		}
+		row.prefix, row.pages = p, nil
+	}
+	w.prefill(d.rows, &SampleRequest{})
+	made := d.made
+	for d.made = 1; ; d.made++ {
+		d.mem.reset()
+		d.forward()
+		if d.made == made {
+			break
+		}
+	}
+	d.mem.reset()
 }
 
 // extend gives every row its next token; rows that end leave.
