@@ -1,5 +1,6 @@
 """One program for both kinds of clients, the synchronous and the asynchronous ones: what differs between them, and what the
 programs beside it send."""
+import asyncio
 import sys
 
 import together
@@ -8,6 +9,18 @@ mode = sys.argv[1]
 asynchronous = {"sync": False, "async": True}[mode]
 TINY, QUICK = "sandbox/bytes-tiny", {"interval": 0.01}
 TEXT = list(b"the sandbox really trains")
+
+
+def run(main):
+    """The whole program: on a loop, or, where nothing has to be waited for, without one."""
+    if asynchronous:
+        asyncio.run(main())
+        return
+    try:
+        main().send(None)
+    except StopIteration:
+        return
+    sys.exit("something was waited for that does not belong to the synchronous surface")
 
 
 async def do(owner, name, *args, **kwargs):

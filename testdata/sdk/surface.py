@@ -5,9 +5,7 @@
 Synchronous and asynchronous clients go through the same steps. What comes back is compared, not only received; every answer
 is held to the OpenAPI document; and in the end no public method may have been left out. --without-fp4 leaves out the calls
 of FP4 preparation."""
-import asyncio
 import pathlib
-import sys
 
 import together.post_training as pt
 from together.post_training import clients
@@ -15,7 +13,7 @@ from together.resources import post_training as resources
 
 from calls import Calls
 from document import watch
-from kinds import asynchronous, client, mode, raw
+from kinds import asynchronous, client, mode, raw, run
 from serving import sandbox
 from surface_client import fp4, model_resources, operations, sessions, wrapped
 from surface_faults import refusals, retries, waits
@@ -58,11 +56,4 @@ async def main():
     print(f"{mode}: {len(calls.public)} public names called, {sum(document.seen.values())} answers by the document")
 
 
-if asynchronous:
-    asyncio.run(main())
-else:
-    try:
-        main().send(None)
-    except StopIteration:
-        sys.exit(0)
-    sys.exit("something was waited for that does not belong to the synchronous surface")
+run(main)

@@ -13,8 +13,7 @@ class Tensor:
         self.ndim = 1 if isinstance(data, list) else 0
 
     def __mul__(self, factors):
-        if not isinstance(factors, list):
-            factors = [factors] * len(self.data)
+        factors = factors.data if isinstance(factors, Tensor) else [factors] * len(self.data)
         return Tensor([a * b for a, b in zip(self.data, factors, strict=True)],
                       [(leaf, [a * b for a, b in zip(f, factors, strict=True)]) for leaf, f in self.parts])
 
@@ -31,7 +30,8 @@ class Tensor:
 
     def backward(self):
         for leaf, factors in self.parts:
-            leaf.grad = Tensor([a + b for a, b in zip(leaf.grad.data if leaf.grad else [0.0] * len(factors), factors, strict=True)])
+            before = leaf.grad.data if leaf.grad else [0.0] * len(factors)
+            leaf.grad = Tensor([a + b for a, b in zip(before, factors, strict=True)])
 
     def tolist(self):
         return self.data
