@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,7 +12,8 @@ import (
 	"trainer/loss"
 )
 
-// Whatever comes, the server answers with JSON, and what is not 200 is an envelope; nothing panics and no 500 is given.
+// Whatever comes, the server answers as the document says, and what is not 200 is an envelope; nothing panics and no 500 is
+// given.
 func FuzzHandler(f *testing.F) {
 	plain := batch(f, "", row("seed"))
 	for _, seed := range [][2]string{
@@ -66,8 +68,15 @@ func FuzzHandler(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := book(t).check(method, in.URL.Path, resp.StatusCode, answer); err != nil {
+			t.Error(err)
+		}
 		var e wire.ErrorBody
-		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
+		if err := json.Unmarshal(answer, &e); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		if resp.StatusCode == http.StatusInternalServerError || resp.StatusCode != http.StatusOK && e.Error.Message == "" {

@@ -42,6 +42,9 @@ func (s *Server) readResource(r *request) (model, *resourceSpec, error) {
 	if err == nil {
 		err = decode(b, &in)
 	}
+	if err == nil {
+		err = noEmptyWords(b)
+	}
 	if err != nil {
 		return model{}, nil, err
 	}
@@ -58,6 +61,33 @@ func (s *Server) readResource(r *request) (model, *resourceSpec, error) {
 	}
 	spec.Provision = s.options.Provision
 	return m, spec, s.pin(spec)
+}
+
+// noEmptyWords tells words that are empty, which are no values, from those that were left out.
+func noEmptyWords(b []byte) error {
+	var in struct {
+		Ref     *string `json:"base_weights_ref"`
+		Compute struct {
+			GPUType *string `json:"gpu_type"`
+		} `json:"compute_config"`
+		Optimizer struct {
+			Muon struct {
+				Scaling *string `json:"scaling_strategy"`
+			} `json:"muon"`
+		} `json:"optimizer_config"`
+	}
+	if err := decode(b, &in); err != nil {
+		return err
+	}
+	for name, word := range map[string]*string{
+		"base_weights_ref": in.Ref, "compute_config.gpu_type": in.Compute.GPUType,
+		"optimizer_config.muon.scaling_strategy": in.Optimizer.Muon.Scaling,
+	} {
+		if word != nil && *word == "" {
+			return invalid(name, "%s: is empty; leave it out for the default", name)
+		}
+	}
+	return nil
 }
 
 func resourceDefaults(in wire.CreateResource) (*resourceSpec, error) {

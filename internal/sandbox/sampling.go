@@ -36,6 +36,9 @@ func (s *Server) readSample(session string, m model, body []byte) (*work, error)
 	}
 	w := &work{payloadID: q.PayloadID}
 	if q.PayloadID != "" {
+		if q.Inputs == nil {
+			return nil, invalid("model_inputs", "model_inputs: is required, shortened, beside payload_id")
+		}
 		logprobs, top, routed := q.PromptLogprobs, q.TopPromptLogprobs, q.RoutedExperts
 		if q, err = readPayload(s, session, w, maxPrompts, wire.DecodeSample); err != nil {
 			return nil, err
