@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"internal/together":       {"internal/wire", "internal/download", "runner", "recipe", "loss"},
 	"internal/sandbox":        {"internal/sandbox/engine", "internal/wire", "internal/tokenizer", "internal/diag", "loss"},
 	"internal/sandbox/engine": {},
-	"internal/report":         {"runner", "recipe"},
+	"internal/report":         {"runner", "recipe", "internal/download"},
 	"internal/gen":            {"recipe", "loss", "schedule", "internal/grader"},
 	"internal/layout":         {},
 }
