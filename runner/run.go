@@ -33,6 +33,8 @@ type World struct {
 	Sandbox   bool   // Backend is the sandbox
 	TakeOver  bool   // continue a copy of a run folder, or one from another machine
 	Hear      func(func(Event))
+	// Remember writes down where the run is, on disk when it returns, before anything is asked for that bills; nil: nowhere.
+	Remember func(runID string) error
 }
 
 // run is one life of a run.
