@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,12 +228,12 @@ func TestCopies(t *testing.T) {
 		b := newBench(t, append([]string{"checkpoint.download=" + mode}, cadence...)...)
 		b.paced("optim-step=1s", func(t *testing.T) {
 			b.resolve(t)
-			files, ready := 0, 0
+			var files, ready atomic.Int64
 			w := &watcher{next: b.server, on: func(r *http.Request) {
 				if strings.HasPrefix(r.URL.Path, "/files/") {
 					time.Sleep(3 * time.Second)
-					files += 1
-					ready += len(b.ready())
+					files.Add(1)
+					ready.Add(int64(len(b.ready())))
 				}
 			}}
 			steps := &lastStep{}
@@ -247,8 +248,8 @@ func TestCopies(t *testing.T) {
 			if got := b.copied(t); got != want {
 				t.Errorf("%s: got\n%swant\n%s", mode, got, want)
 			}
-			if mode == "final" && (ready > 0 || files == 0) {
-				t.Errorf("%s: %d files were fetched, while %d resources billed", mode, files, ready)
+			if mode == "final" && (ready.Load() > 0 || files.Load() == 0) {
+				t.Errorf("%s: %d files were fetched, while %d resources billed", mode, files.Load(), ready.Load())
 			}
 		})
 	}
