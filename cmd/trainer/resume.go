@@ -22,21 +22,25 @@ func (a *app) resume() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "continue a run after anything", ArgsUsage: "runs/NAME",
 		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
-			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n\n" +
+			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n" +
+			"What the run sent is sent again as it was; --wire changes the shape of what comes after.\n\n" +
 			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50",
-		Flags: []cli.Flag{setFlag, jsonFlag,
+		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag,
 			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"}},
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
 				return err
 			}
-			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"))
+			if _, err := shapeOf(c); err != nil {
+				return err
+			}
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"), c.String("wire"))
 		},
 	}
 }
 
-func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool) error {
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool, shape string) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := reload(dir, sets)
@@ -45,6 +49,16 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, ta
 	}
 	w, err := a.placeOf(dir, r.BaseModel)
 	if err != nil {
+		return err
+	}
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return err
+	}
+	if w.shape, err = shapeOn(shape, lock); err != nil {
+		return err
+	}
+	if err := sayable(r, w.shape); err != nil {
 		return err
 	}
 	in, p, err := prepare(stop, r, w.sandbox)

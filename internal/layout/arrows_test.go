@@ -34,6 +34,7 @@ var rooms = map[string][]string{
 	"internal/runs":           {},
 	"internal/wire":           {"loss"},
 	"internal/together":       {"internal/wire", "internal/download", "runner", "recipe", "loss"},
+	"internal/probe":          {"internal/wire", "runner", "recipe"},
 	"internal/sandbox":        {"internal/sandbox/engine", "internal/wire", "internal/tokenizer", "internal/diag", "loss"},
 	"internal/sandbox/engine": {},
 	"internal/report":         {"runner", "recipe", "internal/download"},
