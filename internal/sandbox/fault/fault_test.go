@@ -20,6 +20,7 @@ func requests() []Route {
 		{"create-resource", Any, Writes, Paid, Creates},
 		{"prepare-for-fp4-inference", Any, Writes, Paid, Creates},
 		{"stop-resource", Any, Writes, Stops},
+		{"get-file", Any, Reads},
 	}
 }
 
