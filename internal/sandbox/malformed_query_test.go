@@ -23,17 +23,8 @@ type parameter struct {
 	kind     string // its type; of an array, that of a list's entries does not matter
 }
 
-// queries are the parameters of an operation's query.
-func queries(t *testing.T, o described) (all []parameter) {
-	t.Helper()
-	root, err := parseDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := prepare(c, root); err != nil {
-		t.Fatal(err)
-	}
+// queries are the parameters of an operation's query; c has the document, root.
+func queries(c *jsonschema.Compiler, root map[string]any, o described) (all []parameter) {
 	for path, item := range root["paths"].(map[string]any) {
 		op, ok := item.(map[string]any)[strings.ToLower(o.method)].(map[string]any)
 		list, _ := op["parameters"].([]any)
@@ -81,9 +72,17 @@ func (p parameter) lawful(text string) bool {
 }
 
 func TestAnyWrongParameterOfAQueryIsRefusedByName(t *testing.T) {
+	root, err := parseDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := prepare(compiler, root); err != nil {
+		t.Fatal(err)
+	}
 	asked := 0
 	for _, o := range book(t).operations {
-		for _, p := range queries(t, o) {
+		for _, p := range queries(compiler, root, o) {
 			_, c := open(t, Options{})
 			id := ""
 			if strings.HasPrefix(o.path, wire.PathCheckpoints+"/") {
