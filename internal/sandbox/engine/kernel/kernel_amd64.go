@@ -3,22 +3,40 @@
 package kernel
 
 //go:noescape
-func tile4x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile6x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile1x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile4x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile4x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile2x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile4x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile1x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile1x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile1x64AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile1x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile4x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile4x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile1x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile1x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile1x64AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func pack16AVX2(k int, to, b *float32, ldb int)
+
+//go:noescape
+func pack32AVX2(k int, to, b *float32, ldb int)
 
 //go:noescape
 func expAVX2(n int, y, x *float32, a, m float32)

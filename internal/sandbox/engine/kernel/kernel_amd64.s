@@ -2,20 +2,25 @@
 
 #include "textflag.h"
 
-// func tile4x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile6x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $6, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -24,7 +29,11 @@ TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-65
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	JMP start
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Y0
@@ -38,37 +47,49 @@ load:
 	ADDQ R11, BX
 	VMOVUPS 0(BX), Y6
 	VMOVUPS 32(BX), Y7
-start:
-	TESTQ CX, CX
-	JZ done
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y8
+	VMOVUPS 32(BX), Y9
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y10
+	VMOVUPS 32(BX), Y11
 loop:
-	VMOVUPS 0(DX), Y8
-	VMOVUPS 32(DX), Y9
-	VBROADCASTSS (SI), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y0, Y0
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y1, Y1
-	VBROADCASTSS (SI)(R8*1), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y2, Y2
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y3, Y3
-	VBROADCASTSS (SI)(R8*2), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y4, Y4
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y5, Y5
-	VBROADCASTSS (SI)(R12*1), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y6, Y6
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y7, Y7
+	VMOVUPS 0(DX), Y12
+	VMOVUPS 32(DX), Y13
+	VBROADCASTSS (SI), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y0, Y0
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y1, Y1
+	VBROADCASTSS (SI)(R8*1), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y2, Y2
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y3, Y3
+	VBROADCASTSS (SI)(R8*2), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y4, Y4
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y5, Y5
+	VBROADCASTSS (SI)(R12*1), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y6, Y6
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y7, Y7
+	VBROADCASTSS (SI)(R8*4), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y8, Y8
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y9, Y9
+	VBROADCASTSS (SI)(R13*1), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y10, Y10
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y11, Y11
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Y0, 0(BX)
 	VMOVUPS Y1, 32(BX)
@@ -81,66 +102,328 @@ done:
 	ADDQ R11, BX
 	VMOVUPS Y6, 0(BX)
 	VMOVUPS Y7, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y8, 0(BX)
+	VMOVUPS Y9, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y10, 0(BX)
+	VMOVUPS Y11, 32(BX)
+	SUBQ $6, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile4x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $4, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	JMP start
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Y0
 	VMOVUPS 32(BX), Y1
-start:
-	TESTQ CX, CX
-	JZ done
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y2
+	VMOVUPS 32(BX), Y3
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y4
+	VMOVUPS 32(BX), Y5
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y6
+	VMOVUPS 32(BX), Y7
 loop:
-	VMOVUPS 0(DX), Y2
-	VMOVUPS 32(DX), Y3
-	VBROADCASTSS (SI), Y4
-	VMULPS Y4, Y2, Y5
-	VADDPS Y5, Y0, Y0
-	VMULPS Y4, Y3, Y5
-	VADDPS Y5, Y1, Y1
+	VMOVUPS 0(DX), Y8
+	VMOVUPS 32(DX), Y9
+	VBROADCASTSS (SI), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y0, Y0
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y1, Y1
+	VBROADCASTSS (SI)(R8*1), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y2, Y2
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y3, Y3
+	VBROADCASTSS (SI)(R8*2), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y4, Y4
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y5, Y5
+	VBROADCASTSS (SI)(R12*1), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y6, Y6
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y7, Y7
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Y0, 0(BX)
 	VMOVUPS Y1, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y2, 0(BX)
+	VMOVUPS Y3, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y4, 0(BX)
+	VMOVUPS Y5, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y6, 0(BX)
+	VMOVUPS Y7, 32(BX)
+	SUBQ $4, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile2x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $2, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y2
+	VMOVUPS 32(BX), Y3
+loop:
+	VMOVUPS 0(DX), Y4
+	VMOVUPS 32(DX), Y5
+	VBROADCASTSS (SI), Y6
+	VMULPS Y4, Y6, Y7
+	VADDPS Y7, Y0, Y0
+	VMULPS Y5, Y6, Y7
+	VADDPS Y7, Y1, Y1
+	VBROADCASTSS (SI)(R8*1), Y6
+	VMULPS Y4, Y6, Y7
+	VADDPS Y7, Y2, Y2
+	VMULPS Y5, Y6, Y7
+	VADDPS Y7, Y3, Y3
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y2, 0(BX)
+	VMOVUPS Y3, 32(BX)
+	SUBQ $2, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+loop:
+	VBROADCASTSS (SI), Y2
+	VMULPS 0(DX), Y2, Y3
+	VADDPS Y3, Y0, Y0
+	VMULPS 32(DX), Y2, Y3
+	VADDPS Y3, Y1, Y1
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x64AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x64AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	VMOVUPS 192(BX), Y6
+	VMOVUPS 224(BX), Y7
+loop:
+	VBROADCASTSS (SI), Y8
+	VMULPS 0(DX), Y8, Y9
+	VADDPS Y9, Y0, Y0
+	VMULPS 32(DX), Y8, Y9
+	VADDPS Y9, Y1, Y1
+	VMULPS 64(DX), Y8, Y9
+	VADDPS Y9, Y2, Y2
+	VMULPS 96(DX), Y8, Y9
+	VADDPS Y9, Y3, Y3
+	VMULPS 128(DX), Y8, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS 160(DX), Y8, Y9
+	VADDPS Y9, Y5, Y5
+	VMULPS 192(DX), Y8, Y9
+	VADDPS Y9, Y6, Y6
+	VMULPS 224(DX), Y8, Y9
+	VADDPS Y9, Y7, Y7
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	VMOVUPS Y4, 128(BX)
+	VMOVUPS Y5, 160(BX)
+	VMOVUPS Y6, 192(BX)
+	VMOVUPS Y7, 224(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile4x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $4, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -149,7 +432,7 @@ TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-65
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
@@ -163,37 +446,33 @@ load:
 	ADDQ R11, BX
 	VMOVUPS 0(BX), Z6
 	VMOVUPS 64(BX), Z7
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
 	VMOVUPS 0(DX), Z8
 	VMOVUPS 64(DX), Z9
 	VBROADCASTSS (SI), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z0, Z0
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z1, Z1
 	VBROADCASTSS (SI)(R8*1), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z2, Z2
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z3, Z3
 	VBROADCASTSS (SI)(R8*2), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z4, Z4
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z5, Z5
 	VBROADCASTSS (SI)(R12*1), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z6, Z6
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z7, Z7
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
 	VMOVUPS Z1, 64(BX)
@@ -206,28 +485,41 @@ done:
 	ADDQ R11, BX
 	VMOVUPS Z6, 0(BX)
 	VMOVUPS Z7, 64(BX)
+	SUBQ $4, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile4x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $4, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
@@ -237,28 +529,24 @@ load:
 	VMOVUPS 0(BX), Z2
 	ADDQ R11, BX
 	VMOVUPS 0(BX), Z3
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
 	VMOVUPS 0(DX), Z4
 	VBROADCASTSS (SI), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z0, Z0
 	VBROADCASTSS (SI)(R8*1), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z1, Z1
 	VBROADCASTSS (SI)(R8*2), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z2, Z2
 	VBROADCASTSS (SI)(R12*1), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z3, Z3
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
 	ADDQ R11, BX
@@ -267,86 +555,209 @@ done:
 	VMOVUPS Z2, 0(BX)
 	ADDQ R11, BX
 	VMOVUPS Z3, 0(BX)
+	SUBQ $4, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile1x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
 	VMOVUPS 64(BX), Z1
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
-	VMOVUPS 0(DX), Z2
-	VMOVUPS 64(DX), Z3
-	VBROADCASTSS (SI), Z4
-	VMULPS Z4, Z2, Z5
-	VADDPS Z5, Z0, Z0
-	VMULPS Z4, Z3, Z5
-	VADDPS Z5, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VMULPS 0(DX), Z2, Z3
+	VADDPS Z3, Z0, Z0
+	VMULPS 64(DX), Z2, Z3
+	VADDPS Z3, Z1, Z1
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
 	VMOVUPS Z1, 64(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile1x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
-	VMOVUPS 0(DX), Z1
-	VBROADCASTSS (SI), Z2
-	VMULPS Z2, Z1, Z3
-	VADDPS Z3, Z0, Z0
+	VBROADCASTSS (SI), Z1
+	VMULPS 0(DX), Z1, Z2
+	VADDPS Z2, Z0, Z0
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x64AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x64AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+loop:
+	VBROADCASTSS (SI), Z4
+	VMULPS 0(DX), Z4, Z5
+	VADDPS Z5, Z0, Z0
+	VMULPS 64(DX), Z4, Z5
+	VADDPS Z5, Z1, Z1
+	VMULPS 128(DX), Z4, Z5
+	VADDPS Z5, Z2, Z2
+	VMULPS 192(DX), Z4, Z5
+	VADDPS Z5, Z3, Z3
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Z0, 0(BX)
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS Z2, 128(BX)
+	VMOVUPS Z3, 192(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func pack16AVX2(k int, to, b *float32, ldb int)
+TEXT ·pack16AVX2(SB), NOSPLIT, $0-32
+	MOVQ k+0(FP), CX
+	MOVQ to+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ ldb+24(FP), R10
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ R10, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func pack32AVX2(k int, to, b *float32, ldb int)
+TEXT ·pack32AVX2(SB), NOSPLIT, $0-32
+	MOVQ k+0(FP), CX
+	MOVQ to+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ ldb+24(FP), R10
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	ADDQ R10, SI
+	ADDQ $128, DI
+	DECQ CX
+	JNZ loop
 	VZEROUPPER
 	RET
 

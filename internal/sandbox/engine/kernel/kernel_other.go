@@ -5,6 +5,8 @@
 package kernel
 
 // No mode of other architectures calls these.
+func pack16AVX2(k int, to, b *float32, ldb int)       { panic("kernel: pack16AVX2 needs amd64") }
+func pack32AVX2(k int, to, b *float32, ldb int)       { panic("kernel: pack32AVX2 needs amd64") }
 func expAVX2(n int, y, x *float32, a, m float32)      { panic("kernel: expAVX2 needs amd64") }
 func addAVX2(n int, y, x *float32)                    { panic("kernel: addAVX2 needs amd64") }
 func scaleAVX2(n int, y *float32, a float32)          { panic("kernel: scaleAVX2 needs amd64") }

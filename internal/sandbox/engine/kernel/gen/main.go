@@ -33,12 +33,17 @@ func generate() (map[string][]byte, error) {
 	f.text.WriteString(mark + "#include \"textflag.h\"\n")
 	f.decl.WriteString(mark + "package kernel\n")
 	f.other.WriteString(mark + "//go:build !amd64\n\npackage kernel\n\n// No mode of other architectures calls these.\n")
-	f.tile("tile4x16AVX2", "Y", 8, 4, 2)
-	f.tile("tile1x16AVX2", "Y", 8, 1, 2)
-	f.tile("tile4x32AVX512", "Z", 16, 4, 2)
-	f.tile("tile4x16AVX512", "Z", 16, 4, 1)
-	f.tile("tile1x32AVX512", "Z", 16, 1, 2)
-	f.tile("tile1x16AVX512", "Z", 16, 1, 1)
+	for _, rows := range []int{6, 4, 2, 1} {
+		f.tile(fmt.Sprintf("tile%dx16AVX2", rows), "Y", 8, rows, 2)
+	}
+	f.tile("tile1x64AVX2", "Y", 8, 1, 8)
+	for _, rows := range []int{4, 1} {
+		f.tile(fmt.Sprintf("tile%dx32AVX512", rows), "Z", 16, rows, 2)
+		f.tile(fmt.Sprintf("tile%dx16AVX512", rows), "Z", 16, rows, 1)
+	}
+	f.tile("tile1x64AVX512", "Z", 16, 1, 4)
+	f.pack("pack16AVX2", 2)
+	f.pack("pack32AVX2", 4)
 	f.steps()
 	f.constants()
 	decl, err := format.Source(f.decl.Bytes())
