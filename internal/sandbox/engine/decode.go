@@ -129,7 +129,7 @@ func (d *decoder) rotate(x []float32) {
 		at := (len(row.prefix.tokens) + d.made - 1) * half
 		cos, sin := d.m.base.cos[at:at+half], d.m.base.sin[at:at+half]
 		for rest := x[i*c.Dim : (i+1)*c.Dim]; len(rest) > 0; rest = rest[2*half:] {
-			rotatePairs(rest[:half], rest[half:2*half], cos, sin, 1)
+			kernel.Rotate(rest[:half], rest[half:2*half], cos, sin, 1)
 		}
 	}
 }

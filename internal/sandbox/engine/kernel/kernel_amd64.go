@@ -42,6 +42,9 @@ func pack32AVX2(k int, to, b *float32, ldb int)
 func expAVX2(n int, y, x *float32, a, m float32)
 
 //go:noescape
+func rotateAVX2(n int, a, b, cos, sin *float32, sign float32)
+
+//go:noescape
 func addAVX2(n int, y, x *float32)
 
 //go:noescape
@@ -61,6 +64,9 @@ func dotAVX2(n int, lanes, x, y *float32)
 
 //go:noescape
 func dot3AVX2(n int, lanes, x, y, z *float32)
+
+//go:noescape
+func softmaxAVX2(n int, p *float32, a float32)
 
 //go:noescape
 func normAVX2(n int, y, x, gain *float32, r float32)

@@ -807,6 +807,37 @@ loop:
 	VZEROUPPER
 	RET
 
+// func rotateAVX2(n int, a, b, cos, sin *float32, sign float32)
+TEXT ·rotateAVX2(SB), NOSPLIT, $0-44
+	MOVQ n+0(FP), CX
+	MOVQ a+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ cos+24(FP), DX
+	MOVQ sin+32(FP), R8
+	VBROADCASTSS sign+40(FP), Y0
+loop:
+	VMOVUPS 0(DI), Y1
+	VMOVUPS 0(SI), Y2
+	VMOVUPS 0(DX), Y3
+	VMOVUPS 0(R8), Y4
+	VMULPS Y0, Y4, Y4
+	VMULPS Y3, Y1, Y5
+	VMULPS Y4, Y2, Y6
+	VSUBPS Y6, Y5, Y5
+	VMOVUPS Y5, 0(DI)
+	VMULPS Y3, Y2, Y2
+	VMULPS Y4, Y1, Y1
+	VADDPS Y1, Y2, Y2
+	VMOVUPS Y2, 0(SI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, R8
+	SUBQ $8, CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
 // func addAVX2(n int, y, x *float32)
 TEXT ·addAVX2(SB), NOSPLIT, $0-24
 	MOVQ n+0(FP), CX
@@ -955,6 +986,159 @@ loop:
 	JNZ loop
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+// func softmaxAVX2(n int, p *float32, a float32)
+TEXT ·softmaxAVX2(SB), NOSPLIT, $0-20
+	MOVQ p+8(FP), DI
+	VBROADCASTSS a+16(FP), Y0
+	VBROADCASTSS (DI), Y7
+	VMOVAPS Y7, Y1
+	MOVQ n+0(FP), CX
+	MOVQ p+8(FP), DI
+	SUBQ $8, CX
+	JLT maxRest
+max:
+	VMAXPS 0(DI), Y1, Y1
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE max
+maxRest:
+	ADDQ $8, CX
+	JZ maxDone
+	LEAQ ·masks+32(SB), BX
+	SHLQ $2, CX
+	SUBQ CX, BX
+	VMOVUPS (BX), Y2
+	VMASKMOVPS 0(DI), Y2, Y5
+	VBLENDVPS Y2, Y5, Y7, Y5
+	VMAXPS Y5, Y1, Y1
+maxDone:
+	VPERM2F128 $1, Y1, Y1, Y5
+	VMAXPS Y5, Y1, Y1
+	VPERMILPS $0x4e, Y1, Y5
+	VMAXPS Y5, Y1, Y1
+	VPERMILPS $0xb1, Y1, Y5
+	VMAXPS Y5, Y1, Y1
+	VMULPS Y0, Y1, Y1
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ n+0(FP), CX
+	MOVQ p+8(FP), DI
+	SUBQ $8, CX
+	JLT expRest
+exp:
+	VMOVUPS 0(DI), Y7
+	VMULPS Y0, Y7, Y7
+	VSUBPS Y1, Y7, Y7
+	VCMPPS $0x15, ·constants+0(SB), Y7, Y8
+	VMOVUPS ·constants+0(SB), Y5
+	VMAXPS Y7, Y5, Y7
+	VMOVUPS ·constants+32(SB), Y5
+	VMINPS Y7, Y5, Y7
+	VMULPS ·constants+64(SB), Y7, Y5
+	VADDPS ·constants+96(SB), Y5, Y5
+	VSUBPS ·constants+96(SB), Y5, Y6
+	VPSLLD $23, Y5, Y5
+	VMULPS ·constants+128(SB), Y6, Y9
+	VSUBPS Y9, Y7, Y7
+	VMULPS ·constants+160(SB), Y6, Y9
+	VADDPS Y9, Y7, Y7
+	VMULPS ·constants+192(SB), Y7, Y6
+	VADDPS ·constants+224(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+256(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+288(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+320(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VPADDD Y5, Y6, Y7
+	VANDPS Y8, Y7, Y7
+	VMOVUPS Y7, 0(DI)
+	VADDPS Y7, Y3, Y3
+	VMOVAPS Y3, Y5
+	VMOVAPS Y4, Y3
+	VMOVAPS Y5, Y4
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE exp
+expRest:
+	ADDQ $8, CX
+	JZ expDone
+	LEAQ ·masks+32(SB), BX
+	SHLQ $2, CX
+	SUBQ CX, BX
+	VMOVUPS (BX), Y2
+	VMASKMOVPS 0(DI), Y2, Y7
+	VMULPS Y0, Y7, Y7
+	VSUBPS Y1, Y7, Y7
+	VCMPPS $0x15, ·constants+0(SB), Y7, Y8
+	VMOVUPS ·constants+0(SB), Y5
+	VMAXPS Y7, Y5, Y7
+	VMOVUPS ·constants+32(SB), Y5
+	VMINPS Y7, Y5, Y7
+	VMULPS ·constants+64(SB), Y7, Y5
+	VADDPS ·constants+96(SB), Y5, Y5
+	VSUBPS ·constants+96(SB), Y5, Y6
+	VPSLLD $23, Y5, Y5
+	VMULPS ·constants+128(SB), Y6, Y9
+	VSUBPS Y9, Y7, Y7
+	VMULPS ·constants+160(SB), Y6, Y9
+	VADDPS Y9, Y7, Y7
+	VMULPS ·constants+192(SB), Y7, Y6
+	VADDPS ·constants+224(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+256(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+288(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+320(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VPADDD Y5, Y6, Y7
+	VANDPS Y8, Y7, Y7
+	VANDPS Y2, Y7, Y7
+	VMASKMOVPS Y7, Y2, 0(DI)
+	VADDPS Y7, Y3, Y3
+expDone:
+	VADDPS Y4, Y3, Y3
+	VEXTRACTF128 $1, Y3, X5
+	VADDPS X5, X3, X3
+	VPERMILPS $0x4e, X3, X5
+	VADDPS X5, X3, X3
+	VPERMILPS $0xb1, X3, X5
+	VADDPS X5, X3, X3
+	VMOVUPS ·constants+352(SB), Y6
+	VDIVPS Y3, Y6, Y3
+	VBROADCASTSS X3, Y3
+	MOVQ n+0(FP), CX
+	MOVQ p+8(FP), DI
+	SUBQ $8, CX
+	JLT scaleRest
+scale:
+	VMULPS 0(DI), Y3, Y7
+	VMOVUPS Y7, 0(DI)
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE scale
+scaleRest:
+	ADDQ $8, CX
+	JZ scaleDone
+	LEAQ ·masks+32(SB), BX
+	SHLQ $2, CX
+	SUBQ CX, BX
+	VMOVUPS (BX), Y2
+	VMASKMOVPS 0(DI), Y2, Y7
+	VMULPS Y7, Y3, Y7
+	VMASKMOVPS Y7, Y2, 0(DI)
+scaleDone:
 	VZEROUPPER
 	RET
 
@@ -1197,6 +1381,23 @@ loop:
 	VZEROUPPER
 	RET
 
+DATA ·masks+0(SB)/4, $-1
+DATA ·masks+4(SB)/4, $-1
+DATA ·masks+8(SB)/4, $-1
+DATA ·masks+12(SB)/4, $-1
+DATA ·masks+16(SB)/4, $-1
+DATA ·masks+20(SB)/4, $-1
+DATA ·masks+24(SB)/4, $-1
+DATA ·masks+28(SB)/4, $-1
+DATA ·masks+32(SB)/4, $0
+DATA ·masks+36(SB)/4, $0
+DATA ·masks+40(SB)/4, $0
+DATA ·masks+44(SB)/4, $0
+DATA ·masks+48(SB)/4, $0
+DATA ·masks+52(SB)/4, $0
+DATA ·masks+56(SB)/4, $0
+DATA ·masks+60(SB)/4, $0
+GLOBL ·masks(SB), RODATA|NOPTR, $64
 DATA ·constants+0(SB)/4, $(-40.0)
 DATA ·constants+4(SB)/4, $(-40.0)
 DATA ·constants+8(SB)/4, $(-40.0)

@@ -89,6 +89,10 @@ func (f *file) constant(x float32) string {
 
 func (f *file) constants() {
 	f.text.WriteString("\n")
+	for i := range 16 { // eight lanes from the one that is n before the middle: the first n
+		fmt.Fprintf(&f.text, "DATA ·masks+%d(SB)/4, $%d\n", i*4, (i/8)-1)
+	}
+	fmt.Fprintf(&f.text, "GLOBL ·masks(SB), RODATA|NOPTR, $64\n")
 	for i, c := range f.consts {
 		for lane := range 8 {
 			fmt.Fprintf(&f.text, "DATA ·constants+%d(SB)/4, $%s\n", i*32+lane*4, number(c))
