@@ -175,7 +175,7 @@ func (d *decoder) attendTogether(l int, mixed, q []float32, from, to int) {
 		queries, out := kernel.Rows(q[at:], c.Dim), kernel.Rows(mixed[at:], c.Dim)
 		kernel.Mul(kernel.Rows(w, stride), queries, kernel.Rows(p.keys[l][h*hd*p.width:], p.width), n, p.width, hd, false)
 		for i := range n {
-			d.rows[from+i].score(l, h*hd, w[i*stride:], q[at+i*c.Dim:], len(p.tokens), d.made, hd)
+			d.rows[from+i].score(l, h*hd, w[i*stride:], q[at+i*c.Dim:], len(p.tokens), hd)
 			kernel.Softmax(w[i*stride:i*stride+length], scale)
 		}
 		kernel.Mul(out, kernel.Rows(w, stride), kernel.Rows(p.values[l][h*hd:], c.Dim), n, hd, len(p.tokens), false)
@@ -186,12 +186,12 @@ func (d *decoder) attendTogether(l int, mixed, q []float32, from, to int) {
 	d.mem.release(mark)
 }
 
-// score appends the scores of a row's own tokens to w, from column at on; query is [hd].
-func (r *row) score(l, first int, w, query []float32, at, made, hd int) {
+// score appends the scores of a row's own tokens to w, from column at on, and those of the rest of the last page, which mean
+// nothing; query is [hd].
+func (r *row) score(l, first int, w, query []float32, at, hd int) {
 	for i := range r.pages {
-		n := min(made-i*pageTokens, pageTokens)
 		keys := kernel.Rows(r.pages[i].keys[l][first*pageTokens:], pageTokens)
-		kernel.Mul(kernel.Rows(w[at+i*pageTokens:], pad16(n)), kernel.Rows(query, hd), keys, 1, pad16(n), hd, false)
+		kernel.Mul(kernel.Rows(w[at+i*pageTokens:], pageTokens), kernel.Rows(query, hd), keys, 1, pageTokens, hd, false)
 	}
 }
 

@@ -15,6 +15,9 @@ func tile2x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *fl
 func tile1x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
+func tile1x32AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
 func tile1x64AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape

@@ -325,6 +325,66 @@ done:
 	VZEROUPPER
 	RET
 
+// func tile1x32AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x32AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+loop:
+	VBROADCASTSS (SI), Y4
+	VMULPS 0(DX), Y4, Y5
+	VADDPS Y5, Y0, Y0
+	VMULPS 32(DX), Y4, Y5
+	VADDPS Y5, Y1, Y1
+	VMULPS 64(DX), Y4, Y5
+	VADDPS Y5, Y2, Y2
+	VMULPS 96(DX), Y4, Y5
+	VADDPS Y5, Y3, Y3
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
 // func tile1x64AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 TEXT ·tile1x64AVX2(SB), NOSPLIT, $0-73
 	MOVQ k+8(FP), CX

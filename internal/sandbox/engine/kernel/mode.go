@@ -29,17 +29,15 @@ func vectors() bool { return current.Load().tiles != nil }
 // c, or sets it. Strides are in bytes.
 type tile func(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
-// strip is a tile with its shape.
+// strip is a tile with its shape. The narrowest has 16 columns, the last of a width one row.
 type strip struct {
 	rows, width int
 	tile        tile
 }
 
-// tiles are the blocks that a matrix product is put together from. Those of a width come by falling rows, the last has one.
-type tiles struct {
-	wide, narrow []strip // as wide as fits the registers, and 16 columns
-	long         strip   // one row, as many columns as keep its additions from waiting for each other
-}
+// tiles are the blocks that a matrix product is put together from, by falling width, those of a width by falling rows. For
+// a product of one row there are other widths: with more columns its additions wait less for each other.
+type tiles struct{ many, single []strip }
 
 var current atomic.Pointer[set]
 

@@ -62,12 +62,12 @@ func clearRows(c View, m, n int, add bool) {
 // mul runs over panels of columns. Where many rows use a panel it is copied once, so that they read consecutive memory.
 func (t *tiles) mul(c, a, b View, m, n, k int, add bool, pack *[depth * 32]float32) {
 	for j := 0; j < n; {
-		strips := t.wide
-		switch {
-		case m == 1 && j+t.long.width <= n:
-			strips = []strip{t.long}
-		case j+t.wide[0].width > n:
-			strips = t.narrow
+		strips := t.many
+		if m == 1 {
+			strips = t.single
+		}
+		for strips[0].width > n-j {
+			strips = strips[1:]
 		}
 		w := strips[0].width
 		bp, ldb := &b.Data[j], b.Row*4
@@ -76,7 +76,7 @@ func (t *tiles) mul(c, a, b View, m, n, k int, add bool, pack *[depth * 32]float
 			bp, ldb = &pack[0], w*4
 		}
 		i := 0
-		for _, s := range strips {
+		for _, s := range strips { // the last of the first width leaves no row
 			if rows := (m - i) / s.rows * s.rows; rows > 0 {
 				s.tile(rows, k, &a.Data[i*a.Row], a.Row*4, a.Col*4, bp, ldb, &c.Data[i*c.Row+j], c.Row*4, add)
 				i += rows

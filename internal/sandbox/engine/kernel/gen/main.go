@@ -36,6 +36,7 @@ func generate() (map[string][]byte, error) {
 	for _, rows := range []int{6, 4, 2, 1} {
 		f.tile(fmt.Sprintf("tile%dx16AVX2", rows), "Y", 8, rows, 2)
 	}
+	f.tile("tile1x32AVX2", "Y", 8, 1, 4)
 	f.tile("tile1x64AVX2", "Y", 8, 1, 8)
 	for _, rows := range []int{4, 1} {
 		f.tile(fmt.Sprintf("tile%dx32AVX512", rows), "Z", 16, rows, 2)
