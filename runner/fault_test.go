@@ -259,7 +259,7 @@ func client(rt http.RoundTripper) *together.Client {
 // through is a life over a transport.
 func (b *bench) through(rt http.RoundTripper) (runner.Summary, error) {
 	ctx, c := context.Background(), client(rt)
-	return runner.Run(ctx, ctx, b.in, b.plan, runner.World{Backend: c, Resources: c, Dir: b.dir, Version: "test", Sandbox: true})
+	return runner.Run(ctx, ctx, b.in, b.plan, runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true})
 }
 
 const (

@@ -141,6 +141,7 @@ func (l *lease) create(ctx context.Context) (Resource, error) {
 	if err := r.past.canBegin(); err != nil {
 		return Resource{}, err
 	}
+	r.remember()
 	known, at, err := r.world.Resources.Mine(ctx, false)
 	if err != nil {
 		return Resource{}, fmt.Errorf("list the resources there are: %w", err)

@@ -2,12 +2,16 @@ package main
 
 import (
 	"errors"
+	"net"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"trainer/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -29,8 +33,30 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "faulty": faulty, "serves": serves},
 	})
+}
+
+// faulty starts a sandbox server with faults, and lets the commands that follow speak to it: faulty stale-address:at=1.
+func faulty(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: faulty FAULT…")
+	}
+	var o sandbox.Options
+	for _, text := range args {
+		rule, err := sandbox.ParseFault(text)
+		ts.Check(err)
+		o.Faults = append(o.Faults, rule)
+	}
+	s, err := sandbox.Open(o)
+	ts.Check(err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	web := &http.Server{Handler: s}
+	go func() { _ = web.Serve(ln) }()
+	ts.Defer(func() { _ = web.Close(); _ = s.Close() }) // it waits for no request, which a fault may hold
+	ts.Setenv("TOGETHER_BASE_URL", "http://"+ln.Addr().String())
+	ts.Setenv("TOGETHER_API_KEY", "any")
 }
 
 // exits runs trainer and holds it to an exit code: exits 2 validate bad.yaml.

@@ -22,24 +22,32 @@ func (a *app) resume() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "continue a run after anything", ArgsUsage: "runs/NAME",
 		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
-			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n\n" +
+			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n" +
+			"What the run sent is sent again as it was; --wire changes the shape of what comes after.\n\n" +
 			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50",
-		Flags: []cli.Flag{setFlag, jsonFlag,
+		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag,
 			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"}},
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
 				return err
 			}
-			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"))
+			if _, err := shapeOf(c); err != nil {
+				return err
+			}
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"), c.String("wire"))
 		},
 	}
 }
 
-func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool) error {
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool, shape string) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := reload(dir, sets)
+	if err != nil {
+		return err
+	}
+	w, err := a.placeOf(dir, r.BaseModel)
 	if err != nil {
 		return err
 	}
@@ -47,21 +55,36 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, ta
 	if err != nil {
 		return err
 	}
-	w, err := a.place(r.BaseModel, strings.HasPrefix(lock["backend"], "sandbox"))
-	if err != nil {
+	if w.shape, err = shapeOn(shape, lock); err != nil {
 		return err
 	}
-	if _, err := os.Stat(sandboxDir(dir)); w.sandbox {
-		w.embedded = err == nil
-		if !w.embedded && w.base == "" {
-			return fmt.Errorf("%s ran on a sandbox server; start it again on its folder and set TOGETHER_BASE_URL to its address", dir)
-		}
+	if err := sayable(r, w.shape); err != nil {
+		return err
 	}
 	in, p, err := prepare(stop, r, w.sandbox)
 	if err != nil {
 		return err
 	}
 	return a.live(hard, stop, in, p, w, dir, json, takeOver)
+}
+
+// placeOf is where the run of a folder was: at the service, on a sandbox server, or on the sandbox in the folder.
+func (a *app) placeOf(dir, model string) (where, error) {
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return where{}, err
+	}
+	w, err := a.place(model, strings.HasPrefix(lock["backend"], "sandbox"))
+	if err != nil {
+		return where{}, err
+	}
+	if _, err := os.Stat(sandboxDir(dir)); w.sandbox {
+		w.embedded = err == nil
+		if !w.embedded && w.base == "" {
+			return where{}, fmt.Errorf("%s ran on a sandbox server; start it again on its folder and set TOGETHER_BASE_URL to its address", dir)
+		}
+	}
+	return w, nil
 }
 
 // free are the keys that may change on resume, with all below them.

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"trainer/internal/report"
+	"trainer/internal/runs"
 	"trainer/internal/sandbox"
 	"trainer/internal/together"
+	"trainer/internal/wire"
 	"trainer/runner"
 )
 
@@ -25,6 +27,7 @@ type where struct {
 	embedded bool   // in this process
 	base     string // address; empty where embedded
 	key      string
+	shape    wire.Shape // of the samples that are sent
 }
 
 // errNoKey offers the free way.
@@ -104,7 +107,7 @@ func (a *app) connect(w where, dir string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers}
+	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers, Shape: w.shape}
 	if w.embedded {
 		if l.server, err = sandbox.Open(sandbox.Options{Dir: dir}); err != nil {
 			return nil, err
@@ -152,10 +155,30 @@ func customHeaders(text string) (http.Header, error) {
 // world introduces the parts of a run to each other.
 func (a *app) world(w where, l *link, dir string, json bool) runner.World {
 	sinks := report.Sinks(report.Options{Out: a.out, Err: a.err, TTY: a.tty, OutTTY: a.outTTY, JSON: json, Dir: dir, Width: a.width, Color: a.color()})
-	return runner.World{
-		Backend: l.client, Resources: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
+	world := runner.World{
+		Backend: l.client, Resources: l.client, Downloads: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
 		Hear: func(tell func(runner.Event)) { l.tell.Store(&tell) },
 	}
+	if !w.embedded { // a sandbox in the run's own process ends with it
+		world.Remember = func(id string) error { return a.remember(id, dir, w.base) }
+	}
+	return world
+}
+
+// remember writes a run into the machine's list of those that may leave something billing.
+func (a *app) remember(id, dir, base string) error {
+	path, err := runs.Path(a.getenv)
+	if err != nil {
+		return err
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(base, "@") {
+		base = "" // it carries a password
+	}
+	return runs.Remember(path, runs.Entry{Time: time.Now(), RunID: id, Dir: at, Service: base})
 }
 
 func sandboxDir(run string) string { return filepath.Join(run, "sandbox") }

@@ -22,6 +22,7 @@ type page struct {
 	EvalColumns                 []string
 	Evals                       []evalRow
 	Saves                       []saveRow
+	Download                    string // the command that brings the newest inference checkpoint; empty for none
 	Plan                        []field
 	Lock                        []field
 	LockText                    string // where it is not a plain list
@@ -41,8 +42,8 @@ type (
 		Abandoned bool
 	}
 	saveRow struct {
-		Step, Kind, ID string
-		Abandoned      bool
+		Step, Kind, ID, Model string
+		Abandoned             bool
 	}
 	logRow struct{ Time, Kind, Step, Text string }
 )
@@ -76,7 +77,11 @@ func newPage(h *history) *page {
 	p.evaluations(h)
 	for _, s := range h.saves {
 		kind, id, _ := strings.Cut(printable(s.text), " ")
-		p.Saves = append(p.Saves, saveRow{Count(s.done), kind, id, s.abandoned})
+		id, model, _ := strings.Cut(id, " registered as ")
+		p.Saves = append(p.Saves, saveRow{Count(s.done), kind, id, model, s.abandoned})
+		if kind == "inference" && !s.abandoned {
+			p.Download = "trainer checkpoints download " + printable(h.dir) + " --out model"
+		}
 	}
 	if h.about.Plan != nil {
 		p.Plan = planFields(h.about.Plan)
@@ -128,6 +133,9 @@ func tiles(h *history) []tile {
 		t := tile{"cost", USD(h.cost), ""}
 		if h.about.USDPerH > 0 {
 			t.Detail = "at " + USD(h.about.USDPerH) + " an hour"
+		}
+		if s := h.series[costForecast]; len(s) > 0 && h.about.Plan != nil && h.done < len(h.about.Plan.Rates) {
+			t.Detail = strings.TrimPrefix(t.Detail+", "+USD(s[len(s)-1].Y)+" forecast for all steps", ", ")
 		}
 		if mark(h.about.info()) != "" {
 			t.Name = "cost, rehearsed"
@@ -224,7 +232,7 @@ func (p *page) small(c chart) {
 // plainMetric tells whether a metric gets a chart of its own: it is not shown elsewhere and is no mere counter.
 func plainMetric(name string) bool {
 	switch name {
-	case trainLoss, learningRate, tokensPerSecond, elapsedSeconds, costUSD, "epoch", "generation", "tokens", trainedTokens:
+	case trainLoss, learningRate, tokensPerSecond, elapsedSeconds, costUSD, costForecast, "epoch", "generation", "tokens", trainedTokens:
 		return false
 	}
 	return !strings.HasPrefix(name, "eval/")

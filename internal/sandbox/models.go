@@ -8,7 +8,7 @@ import (
 
 	"trainer/internal/sandbox/engine"
 	"trainer/internal/sandbox/pretrained"
-	"trainer/internal/sandbox/pretrained/course"
+	"trainer/internal/sandbox/pretrained/curriculum"
 	"trainer/internal/tokenizer"
 	"trainer/internal/wire"
 )
@@ -36,7 +36,7 @@ func ownModels() []model {
 	return []model{
 		{name: ownPrefix + "bytes-tiny", config: engine.Tiny(ids)},
 		{name: ownPrefix + "bytes-small", config: engine.Small(ids)},
-		{name: ownPrefix + "pretrained-tiny", config: course.Shape(), taught: pretrained.Tiny},
+		{name: ownPrefix + "pretrained-tiny", config: curriculum.Shape(), taught: pretrained.Tiny},
 	}
 }
 

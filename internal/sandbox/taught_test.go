@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"trainer/internal/sandbox/pretrained/course"
+	"trainer/internal/sandbox/pretrained/curriculum"
 	"trainer/internal/wire"
 )
 
 const taught = ownPrefix + "pretrained-tiny"
 
 // lessonRow trains what the lesson trains.
-func lessonRow(l course.Lesson) wire.Sample {
+func lessonRow(l curriculum.Lesson) wire.Sample {
 	ids, trained := l.Encode()
 	s := wire.Sample{Tokens: ids[:len(ids)-1], Targets: ids[1:]}
 	for _, is := range trained[1:] {
@@ -29,7 +29,7 @@ func lessonRow(l course.Lesson) wire.Sample {
 }
 
 // ask is the body of a greedy sample of the lessons' last answers.
-func ask(t testing.TB, lessons []course.Lesson) string {
+func ask(t testing.TB, lessons []curriculum.Lesson) string {
 	t.Helper()
 	type chunk map[string]map[string][]int32
 	var inputs []map[string][]chunk
@@ -44,7 +44,7 @@ func ask(t testing.TB, lessons []course.Lesson) string {
 }
 
 // right is the share of the lessons that the session's generators answer to the letter.
-func (c *client) right(session string, lessons []course.Lesson) float64 {
+func (c *client) right(session string, lessons []curriculum.Lesson) float64 {
 	c.t.Helper()
 	n := 0
 	for i, r := range c.sample(session, ask(c.t, lessons)).Results {
@@ -70,7 +70,7 @@ func TestThePretrainedModelAnswersBeforeItIsTrained(t *testing.T) {
 	if i := slices.IndexFunc(models.Data, func(m wire.SupportedModel) bool { return m.BaseModel == taught }); i < 0 || models.Data[i].StandIn {
 		t.Errorf("supported-models has %s at %d: want it, and not as a stand-in", taught, i)
 	}
-	lessons := course.Exam("copy", 40)
+	lessons := curriculum.Exam("copy", 40)
 	for name, id := range map[string]string{
 		"LoRA":         c.on(taught, "", `,"lora_config":{"rank":4}`),
 		"full weights": c.on(taught, `,"lora_enabled":false`, ""),
@@ -84,7 +84,7 @@ func TestThePretrainedModelAnswersBeforeItIsTrained(t *testing.T) {
 // A ref stands for other weights of the shape, as it does on every model of the sandbox.
 func TestARefReplacesThePretrainedWeights(t *testing.T) {
 	_, c := open(t, Options{})
-	x := lessonRow(course.Exam("copy", 1)[0])
+	x := lessonRow(curriculum.Exam("copy", 1)[0])
 	loss := func(resource string) float64 {
 		id := c.on(taught, resource, `,"lora_config":{"rank":4}`)
 		out := c.loss(id, `,"forward_only":true`, x)
@@ -102,8 +102,8 @@ func TestARefReplacesThePretrainedWeights(t *testing.T) {
 }
 
 // shout is a task that no base was taught: two that the pretrained one was, at once.
-func shout(seed uint64, n int) (lessons []course.Lesson) {
-	for i, l := range course.Exam("reverse", 400)[seed*200:][:n] {
+func shout(seed uint64, n int) (lessons []curriculum.Lesson) {
+	for i, l := range curriculum.Exam("reverse", 400)[seed*200:][:n] {
 		w := l.Answer()
 		l.Turns = []string{"Shout " + l.Key + " backwards.", strings.ToUpper(w)}
 		l.Key = fmt.Sprint(i)
@@ -145,7 +145,7 @@ func TestLoRALearnsANewTaskFromThePretrainedBaseAlone(t *testing.T) {
 func TestThePretrainedModelGoesOnAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	s, c := open(t, Options{Dir: dir})
-	rows := []wire.Sample{lessonRow(course.Exam("sum", 1)[0]), lessonRow(course.Exam("story", 1)[0])}
+	rows := []wire.Sample{lessonRow(curriculum.Exam("sum", 1)[0]), lessonRow(curriculum.Exam("story", 1)[0])}
 	sessions := []string{c.on(taught, "", `,"lora_config":{"rank":4}`), c.on(taught, `,"lora_enabled":false`, "")}
 	for _, id := range sessions {
 		c.learn(id, 2, rows...)

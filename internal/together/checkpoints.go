@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"trainer/internal/download"
 	"trainer/internal/wire"
 	"trainer/runner"
 )
@@ -17,13 +18,6 @@ type Checkpoint struct {
 	BaseModel string
 	Session   string
 	LoRARank  int // 0: full weights, or not known
-}
-
-// File is one file of an inference checkpoint. URL is presigned: who has it can read the file.
-type File struct {
-	Name string
-	Size int64 // bytes
-	URL  string
 }
 
 // Checkpoints lists the checkpoints of a session, newest first; of every session of the project when session is empty.
@@ -51,7 +45,7 @@ func (c *Client) Checkpoint(ctx context.Context, id string) (Checkpoint, error) 
 }
 
 // Files lists the files of an inference checkpoint: of the merged model, or of the adapter of a LoRA session.
-func (c *Client) Files(ctx context.Context, id string, adapter bool) ([]File, error) {
+func (c *Client) Files(ctx context.Context, id string, adapter bool) ([]download.File, error) {
 	variant := wire.VariantMerged
 	if adapter {
 		variant = wire.VariantAdapter
@@ -61,9 +55,9 @@ func (c *Client) Files(ctx context.Context, id string, adapter bool) ([]File, er
 	if err := c.do(ctx, k, reading); err != nil {
 		return nil, err
 	}
-	files := make([]File, len(w.Data))
+	files := make([]download.File, len(w.Data))
 	for i, f := range w.Data {
-		files[i] = File{Name: f.Filename, Size: int64(f.Size), URL: f.URL}
+		files[i] = download.File{Name: f.Filename, Size: int64(f.Size), URL: f.URL}
 	}
 	return files, nil
 }

@@ -18,6 +18,7 @@ func TestCustomBodyIsReadAndWritten(t *testing.T) {
 		body,
 		strings.Replace(body, `,"dtype":"D_TYPE_FLOAT32"`, ``, 1),
 		strings.Replace(body, `D_TYPE_FLOAT32`, `float32`, 1),
+		strings.Replace(body, `D_TYPE_FLOAT32`, `D_TYPE_UNSPECIFIED`, 1),
 		strings.Replace(body, `"samples"`, `"loss":{"type":1},"new":[{}],"samples"`, 1),
 	} {
 		got, err := DecodeCustomForwardBackward(strings.NewReader(text), 1)
@@ -43,7 +44,9 @@ func TestCustomBodyIsRefusedByPlace(t *testing.T) {
 		{"another dtype", `{"gradients":[{"data":[1],"dtype":"D_TYPE_BFLOAT16"}]}`, `gradients[0]: dtype is "D_TYPE_BFLOAT16", want D_TYPE_FLOAT32`},
 		{"a number beyond float32", `{"gradients":[{"data":[1,1e39]}]}`, `gradients[0].data[1]: 1e39 is beyond float32`},
 		{"text", `{"gradients":[{"data":["nan"]}]}`, `gradients[0].data[0]: want a number, found a string`},
-		{"too many", `{"gradients":[{},{},{}]}`, `gradients[2]: more than 2 gradients`},
+		{"a gradient of nothing", `{"gradients":[{}]}`, `gradients[0].data: is required`},
+		{"a dtype that is empty", `{"gradients":[{"data":[],"dtype":""}]}`, `gradients[0].dtype: is empty`},
+		{"too many", `{"gradients":[{"data":[]},{"data":[]},{"data":[]}]}`, `gradients[2]: more than 2 gradients`},
 		{"too many samples", `{"samples":[{},{},{}]}`, `samples[2]: more than 2 samples`},
 	} {
 		if _, err := DecodeCustomForwardBackward(strings.NewReader(c.body), 2); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -56,6 +59,7 @@ func TestCustomBodyIsRefusedByPlace(t *testing.T) {
 func FuzzDecodeCustom(f *testing.F) {
 	f.Add([]byte(`{"samples":[{"loss_fn_inputs":{"mask":{"data":[1,0],"dtype":"int64"}}}],"gradients":[{"data":[0.1,-2e-3],"dtype":"D_TYPE_FLOAT32"},{}]}`))
 	f.Add([]byte(`{"gradients":[],"payload_id":"p"}`))
+	f.Add([]byte(`{"samples":[{"loss_inputs":{"target_tokens":{"data":["1"]},"weights":{"data":[0]}},"routed_experts":{"data":"AQA=","shape":[1,1,1]}}],"gradients":[{"data":[1]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := DecodeCustomForwardBackward(iotest.HalfReader(bytes.NewReader(b)), 100)
 		if err != nil {

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // DecodeForwardBackward reads the body of a forward-backward, inline or uploaded. It is strict about types and about what
 // a tensor says of itself: target_tokens are integers of dtype int64, weights and mask numbers of dtype float32 or integers
 // of dtype int64, the other tensors numbers of dtype float32. A parameter that its loss does not have is refused; other
-// members and tensors that it does not know are skipped. An error names the place. More than maxSamples samples are refused
+// members and tensors that it does not know are skipped. A body of the shape April2026 is read into the same value; what
+// Shape's two forms can't both mean is refused: both in one body, the object of another loss, none of the loss's own, a
+// loss that the shape lacks. An error names the place. More than maxSamples samples are refused
 // (0: any number). Memory is bounded by the input, which the caller bounds. Lengths are not compared, and presence is the
 // caller's to check: an absent tensor is nil.
 func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error) {
@@ -36,14 +40,16 @@ func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error
 		}
 	})
 	s.end()
+	s.checkOlder(&f.Loss, f.Samples, f.PayloadID != "")
 	if s.err != nil {
 		return nil, fmt.Errorf("reading the body: %w", s.err)
 	}
+	f.Shape = s.shape
 	return f, nil
 }
 
 // DecodeCustomForwardBackward is as DecodeForwardBackward. The dtype of a gradient is D_TYPE_FLOAT32 or float32, and may be
-// left out.
+// left out, or D_TYPE_UNSPECIFIED.
 func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBackward, error) {
 	s := newScanner(r)
 	f := &CustomForwardBackward{}
@@ -64,9 +70,11 @@ func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBac
 		}
 	})
 	s.end()
+	s.checkOlder(nil, f.Samples, f.PayloadID != "")
 	if s.err != nil {
 		return nil, fmt.Errorf("reading the body: %w", s.err)
 	}
+	f.Shape = s.shape
 	return f, nil
 }
 
@@ -78,7 +86,7 @@ func (s *scanner) gradients(most int) [][]float64 {
 			return
 		}
 		dtype, _ := s.floats32()
-		if s.err == nil && dtype != "" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
+		if s.err == nil && dtype != "" && dtype != "D_TYPE_UNSPECIFIED" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
 			s.fail("dtype is %q, want D_TYPE_FLOAT32", dtype)
 		}
 		list = append(list, clone(s.floats))
@@ -111,9 +119,9 @@ func (s *scanner) lossParams(row *lossRow) LossParams {
 			s.within(name, func() { s.fail("is not a parameter of %s", row.typ) })
 		case s.null():
 		case number != nil:
-			s.within(name, func() { *number = new(s.double()) })
+			s.within(name, func() { *number = new(s.float32()) })
 		default:
-			*word = s.text(name)
+			*word = s.word(name)
 		}
 	})
 	return p
@@ -121,11 +129,13 @@ func (s *scanner) lossParams(row *lossRow) LossParams {
 
 func (s *scanner) samples(most int) []Sample {
 	list := []Sample{}
+	s.shape, s.marked, s.objects = Current, "", s.objects[:0] // where the member stands twice, the last counts
 	s.array(func(i int) {
 		if most > 0 && i >= most {
 			s.fail("more than %d samples", most)
 			return
 		}
+		s.objects = append(s.objects, nil)
 		list = append(list, s.sample())
 	})
 	return list
@@ -133,11 +143,20 @@ func (s *scanner) samples(most int) []Sample {
 
 func (s *scanner) sample() (x Sample) {
 	s.object(func(name string) {
-		switch {
-		case name == "model_input" && !s.null():
+		if s.null() {
+			return
+		}
+		switch name {
+		case "model_input":
 			s.within(name, func() { x.Tokens = s.modelInput() })
-		case name == "loss_fn_inputs" && !s.null():
-			s.within(name, func() { s.lossInputs(&x) })
+		case "loss_fn_inputs":
+			s.within(name, func() { s.mark(Current); s.lossInputs(&x) })
+		case "loss_inputs":
+			s.within(name, func() { s.mark(April2026); s.olderInputs(&x) })
+		case "routed_experts":
+			s.within(name, func() { s.mark(April2026); x.Experts = s.experts() })
+		case "routed_experts_key":
+			s.within(name, func() { s.mark(Current); x.RoutedExpertsKey = string(s.string()) })
 		default:
 			s.skip()
 		}
@@ -154,11 +173,9 @@ func (s *scanner) lossInputs(x *Sample) {
 			s.within(name, func() { x.Targets = s.tokenTensor() })
 			return
 		}
-		for i := range tensors {
-			if t := &tensors[i]; t.name == name {
-				s.within(name, func() { *t.of(x) = s.floatTensor(t.counts) })
-				return
-			}
+		if t := tensorNamed(name); t != nil {
+			s.within(name, func() { *t.of(x) = s.floatTensor(t.counts) })
+			return
 		}
 		s.skip()
 	})
@@ -178,16 +195,23 @@ func (s *scanner) modelInput() []int32 {
 	return clone(s.ints)
 }
 
-// only reads an object of which one member counts.
+// only reads an object of which one member counts, and must be there.
 func (s *scanner) only(member string, read func()) {
+	found := false
 	s.object(func(name string) {
 		if name != member || s.null() {
 			s.skip()
 			return
 		}
+		found = true
 		s.within(name, read)
 	})
+	if !found {
+		s.within(member, s.missing)
+	}
 }
+
+func (s *scanner) missing() { s.fail("is required") }
 
 // tokens appends a list of token ids to s.ints; as strings too, where quoted says so.
 func (s *scanner) tokens(quoted bool) {
@@ -202,8 +226,8 @@ func (s *scanner) tokens(quoted bool) {
 
 func (s *scanner) quotedToken() int32 {
 	text := s.string()
-	v, ok, err := parseInt64(text)
-	if s.err == nil && (!ok || err != nil || int64(int32(v)) != v) {
+	v, err := strconv.ParseInt(string(text), 10, 32)
+	if s.err == nil && (err != nil || text[0] == '+') {
 		s.fail("%.40q is not a token id", text)
 	}
 	return int32(v)
@@ -269,22 +293,49 @@ func (s *scanner) floats32() (dtype string, integers bool) {
 	return dtype, integers
 }
 
-// tensor reads a tensor's object: data at its values, which go to s.ints or s.floats, and the dtype. Of a member that
-// stands twice the last counts.
+// tensor reads a tensor's object: data at its values, which go to s.ints or s.floats, and the dtype. A shape must be that of
+// the data, and the members of a sparse tensor are refused: what they stand for is not what is read. Of a member that stands
+// twice the last counts.
 func (s *scanner) tensor(data func()) (dtype string) {
 	s.ints, s.floats = s.ints[:0], s.floats[:0]
+	found, length := false, -1
 	s.object(func(name string) {
 		switch {
 		case name == "data":
-			s.ints, s.floats = s.ints[:0], s.floats[:0]
+			s.ints, s.floats, found = s.ints[:0], s.floats[:0], true
 			s.within(name, data)
 		case name == "dtype":
-			dtype = s.text(name)
+			dtype = s.word(name)
+		case s.null():
+			s.skip()
+		case name == "shape":
+			s.within(name, func() { length = s.oneDimension() })
+		case strings.HasPrefix(name, "sparse_"):
+			s.within(name, func() { s.fail("a sparse tensor is not taken; write all of its values into data") })
 		default:
 			s.skip()
 		}
 	})
+	if !found {
+		s.within("data", s.missing)
+	}
+	if n := max(len(s.ints), len(s.floats)); length >= 0 && length != n {
+		s.within("shape", func() { s.fail("is [%d], and data has %d values", length, n) })
+	}
 	return dtype
+}
+
+// oneDimension reads a shape of one entry.
+func (s *scanner) oneDimension() (length int) {
+	entries := 0
+	s.list(func() {
+		length = s.small()
+		entries++
+	})
+	if s.err == nil && (entries != 1 || length < 0) {
+		s.fail("a tensor has one dimension, so its shape has one entry of at least 0")
+	}
+	return length
 }
 
 // clone is never nil: nil says that a member is absent.

@@ -1,5 +1,5 @@
 // Package pretrained holds the weights of sandbox/pretrained-tiny: a file of 16-bit numbers inside the binary. It is a cache of
-// what package course teaches: command gen writes the same bytes again on any machine. The rounding to 16 bits comes before
+// what package curriculum teaches: command gen writes the same bytes again on any machine. The rounding to 16 bits comes before
 // everything else, so the base's hash and whatever is trained from it are the file's alone.
 package pretrained
 

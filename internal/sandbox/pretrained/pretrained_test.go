@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trainer/internal/sandbox/engine"
-	"trainer/internal/sandbox/pretrained/course"
+	"trainer/internal/sandbox/pretrained/curriculum"
 )
 
 // The file's hash. What the model was trained from, and every run on it, has these weights.
@@ -20,8 +20,8 @@ func TestTheFileIsTheOneThatWasTaught(t *testing.T) {
 	if len(file) >= 1e6 {
 		t.Errorf("tiny.safetensors has %d bytes, want less than a million", len(file))
 	}
-	if got := Tiny().Config(); got != course.Shape() {
-		t.Errorf("the file's shape is %+v, want %+v", got, course.Shape())
+	if got := Tiny().Config(); got != curriculum.Shape() {
+		t.Errorf("the file's shape is %+v, want %+v", got, curriculum.Shape())
 	}
 	// Another version of the engine would teach other weights.
 	if !bytes.Contains(file[:4096], []byte(`"engine":"`+engine.Version+`"`)) {
@@ -36,8 +36,8 @@ func TestWhatTheModelKnows(t *testing.T) {
 	for task, floor := range map[string]float64{
 		"copy": 0.95, "upper": 0.95, "reverse": 0.75, "last": 0.9, "largest": 0.9, "count": 0.9, "sum": 0.4, "add": 0.4, "story": 0.95,
 	} {
-		lessons := course.Exam(task, 100)
-		got, err := course.Grade(w, lessons)
+		lessons := curriculum.Exam(task, 100)
+		got, err := curriculum.Grade(w, lessons)
 		if err != nil {
 			t.Fatal(err)
 		}

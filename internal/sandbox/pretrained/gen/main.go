@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"trainer/internal/sandbox/pretrained/course"
+	"trainer/internal/sandbox/pretrained/curriculum"
 )
 
 func main() {
@@ -23,9 +23,9 @@ func main() {
 
 func write(path string) error {
 	start := time.Now()
-	weights := course.Train(course.Steps, func(done int, loss float64) {
+	weights := curriculum.Train(curriculum.Steps, func(done int, loss float64) {
 		if done%200 == 0 {
-			log.Printf("step %d of %d, loss %.4f, %s", done, course.Steps, loss, time.Since(start).Round(time.Second))
+			log.Printf("step %d of %d, loss %.4f, %s", done, curriculum.Steps, loss, time.Since(start).Round(time.Second))
 		}
 	}).Publish()
 	f, err := os.Create(path)
@@ -38,9 +38,9 @@ func write(path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	for _, task := range course.Examined() {
-		lessons := course.Exam(task, 200)
-		grade, err := course.Grade(weights, lessons)
+	for _, task := range curriculum.Examined() {
+		lessons := curriculum.Exam(task, 200)
+		grade, err := curriculum.Grade(weights, lessons)
 		if err != nil {
 			return err
 		}
