@@ -59,15 +59,15 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if u := r.past.unclear; u != nil {
 		return &hopeless{fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)}
 	}
-	if err := r.past.hopeless(); err != nil {
-		return err
-	}
 	if err := r.decide(ctx); err != nil {
 		return err
 	}
 	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
 	r.gradient = remote{r.in.Recipe.Loss.Params}
+	if err := r.sift(); err != nil {
+		return err
+	}
 	if err := r.position(); err != nil || r.fulfilled() {
 		return err
 	}
@@ -78,6 +78,14 @@ func (r *run) acquire(ctx, stop context.Context) error {
 		return err
 	}
 	return r.position()
+}
+
+// lookahead is the recipe's, while the service keeps the order of operations.
+func (r *run) lookahead() int {
+	if r.past.disorder {
+		return 0
+	}
+	return r.in.Recipe.Train.Lookahead
 }
 
 // fulfilled says that an earlier life has done all there is to do, and did not come to saying so.
@@ -91,9 +99,11 @@ func (r *run) fulfilled() bool {
 
 // position says where this life starts and ends, and brings the projections up to date.
 func (r *run) position() error {
-	r.from, r.until = r.past.done(), len(r.plan.Rates)
-	if m := r.in.Recipe.Limits.MaxSteps; m != nil {
-		r.until = min(r.until, r.from+*m)
+	if r.from = r.past.done(); r.until == 0 { // a rollback takes nothing from the steps of this life
+		r.until = len(r.plan.Rates)
+		if m := r.in.Recipe.Limits.MaxSteps; m != nil {
+			r.until = min(r.until, r.from+*m)
+		}
 	}
 	r.savedAt = time.Now()
 	r.had = had{map[int]bool{}, map[int]bool{}, map[int]bool{}}

@@ -30,6 +30,9 @@ type bench struct {
 	plan   *runner.Plan
 	dir    string
 	store  string // of the server, where it keeps one
+
+	warned strings.Builder // the warnings of the last life of through
+	alter  func(*runner.World)
 }
 
 const rows = `{"messages":[{"role":"user","content":"cat?"},{"role":"assistant","content":"meow"}]}

@@ -124,6 +124,11 @@ func (r *run) tidy(outcome string) {
 	if outcome != "complete" {
 		return
 	}
+	r.clearInflight()
+}
+
+// clearInflight removes every stored request: those of sessions that are over are never sent again.
+func (r *run) clearInflight() {
 	if left, err := filepath.Glob(filepath.Join(r.inflight(), "*.json")); err == nil {
 		for _, name := range left {
 			_ = os.Remove(name)

@@ -119,7 +119,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
 	}
 	no(r.InitFrom != nil, "init_from", "leave it null and start from the base model")
-	no(r.Train.OnNonFinite == "skip_batch", "train.on_non_finite", "use stop")
 	no(r.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "leave it null; every checkpoint stays at the service")
 	no(r.Checkpoint.Download != "none", "checkpoint.download", "use none")
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -215,23 +214,6 @@ func (s *scene) killAt(p *process, size int64) bool {
 	}
 }
 
-// weights are the tensors of the newest training checkpoint of a complete run.
-func (s *scene) weights(o *oracle) string {
-	s.t.Helper()
-	id := ""
-	for _, e := range o.records {
-		if e.text("type") == "checkpoint" && e.text("kind") == "training" {
-			id = e.text("id")
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(s.store, "checkpoints", id+".safetensors"))
-	if err != nil {
-		s.t.Error(err)
-		return ""
-	}
-	return string(data[8+binary.LittleEndian.Uint64(data):])
-}
-
 func (s *scene) metrics() string {
 	s.t.Helper()
 	b := &bench{t: s.t, dir: s.dir}
@@ -264,7 +246,7 @@ func TestKilledProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return end{s.metrics(), s.weights(o), strings.Join(o.lineage(), "\n"), info.Size()}
+		return end{s.metrics(), o.weights(t, s.store), strings.Join(o.lineage(), "\n"), info.Size()}
 	}
 	want, refused := map[string]end{}, 0
 	for n := range *killPoints {
@@ -305,7 +287,7 @@ func TestKilledProcesses(t *testing.T) {
 		if got := s.metrics(); got != w.metrics {
 			t.Errorf("%s: metrics\n%swant\n%s", point, got, w.metrics)
 		}
-		if s.weights(o) != w.weights {
+		if o.weights(t, s.store) != w.weights {
 			t.Errorf("%s: other weights than those of the unbroken run", point)
 		}
 		if got := strings.Join(o.lineage(), "\n"); got != w.lineage {

@@ -138,7 +138,7 @@ func mode(lora bool) string {
 // create asks for the resource: once, since a create has no key, and what it makes bills.
 func (l *lease) create(ctx context.Context) (Resource, error) {
 	r := l.r
-	if err := r.past.canBegin(); err != nil {
+	if _, err := r.origin(ctx); err != nil { // nothing is bought for a run that cannot go on
 		return Resource{}, err
 	}
 	known, at, err := r.world.Resources.Mine(ctx, false)

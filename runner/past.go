@@ -26,6 +26,11 @@ type past struct {
 	abandoned []measured
 	end       *endRecord
 	meters    map[string]meterRecord // by resource, the newest
+	skip      map[int]string         // steps that are left out, with why
+	leftOut   int                    // of which train.on_non_finite decided
+	furthest  int                    // the most steps that a verified checkpoint held
+	fruitless int                    // rollbacks of the last life since then
+	disorder  bool                   // the service was seen not to keep the order of operations
 }
 
 // held is a resource that the journal knows.
@@ -56,7 +61,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}}
+	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -67,8 +72,10 @@ func recall(records []journal.Record) (*past, error) {
 
 // readers decode a record into the past, by type; a type that is not here changes nothing.
 var readers = map[string]func(p *past, data []byte) error{
-	recRun:  func(p *past, d []byte) error { return into(d, func(v runRecord) { p.run = &v }) },
-	recLife: func(p *past, d []byte) error { return into(d, func(v lifeRecord) { p.life, p.end = &v, nil }) },
+	recRun: func(p *past, d []byte) error { return into(d, func(v runRecord) { p.run = &v }) },
+	recLife: func(p *past, d []byte) error {
+		return into(d, func(v lifeRecord) { p.life, p.end, p.fruitless = &v, nil, 0 })
+	},
 	recPlan: func(p *past, d []byte) error { return into(d, func(v decided) { p.plan = &v }) },
 	recEnd:  func(p *past, d []byte) error { return into(d, func(v endRecord) { p.end = &v }) },
 	recMeter: func(p *past, d []byte) error {
@@ -92,6 +99,7 @@ var readers = map[string]func(p *past, data []byte) error{
 			for _, g := range p.gens {
 				g.spoiled = g.spoiled || g.id == v.ID && strings.HasPrefix(v.Why, whyTainted)
 			}
+			p.disorder = p.disorder || strings.HasPrefix(v.Why, whyDisorder)
 		})
 	},
 	recStopped: func(p *past, d []byte) error { return into(d, p.stopped) },
@@ -131,7 +139,7 @@ var readers = map[string]func(p *past, data []byte) error{
 		return into(d, func(v evalRecord) { p.evals[v.Done] = v.measured() })
 	},
 	recCheckpoint: func(p *past, d []byte) error {
-		return into(d, func(v checkpointRecord) { p.saves = append(p.saves, v) })
+		return into(d, p.checkpoint)
 	},
 }
 
@@ -157,6 +165,7 @@ func (p *past) create(v createRecord) {
 		p.asked++
 		return
 	}
+	p.opens(v)
 	from, gen := origin{}, len(p.gens)
 	if v.From != nil {
 		from = *v.From
@@ -167,6 +176,33 @@ func (p *past) create(v createRecord) {
 	p.begin(newGeneration(gen, v.Attempt, from))
 }
 
+// opens takes from the create of a session what it was decided for.
+func (p *past) opens(v createRecord) {
+	in, code, failed := p.failed()
+	for _, step := range v.Skip {
+		if _, known := p.skip[step]; known {
+			continue
+		}
+		p.skip[step] = "--skip-step"
+		if failed && in.Step == step {
+			p.skip[step] = code
+		}
+	}
+	switch v.Reason {
+	case toRollBack:
+		p.fruitless++
+	case toSkip:
+		p.leftOut++
+	}
+}
+
+func (p *past) checkpoint(v checkpointRecord) {
+	p.saves = append(p.saves, v)
+	if v.Kind == "training" && v.Done > p.furthest {
+		p.furthest, p.fruitless = v.Done, 0
+	}
+}
+
 func newGeneration(gen, attempt int, from origin) *generation {
 	return &generation{gen: gen, attempt: attempt, from: from, acks: map[string]string{}, results: map[string]resultRecord{}}
 }
@@ -175,29 +211,6 @@ func newGeneration(gen, attempt int, from origin) *generation {
 func (p *past) begin(g *generation) {
 	p.cut(g.from.Done)
 	p.gens = append(p.gens, g)
-}
-
-// canBegin says why no new session could continue the run, nil when one could.
-func (p *past) canBegin() error {
-	if _, ok := p.newest(); ok || p.updates() == 0 {
-		return nil
-	}
-	return &hopeless{fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", p.done())}
-}
-
-// hopeless says why the same would fail again: an operation that trains failed for what is in it.
-func (p *past) hopeless() error {
-	g := p.last()
-	if g == nil {
-		return nil
-	}
-	for _, in := range g.intents {
-		code := g.results[in.Key].Code
-		if (slot{kind: in.Kind}).mutating() && meetsAgain(code) {
-			return &hopeless{fmt.Errorf("%s of step %d failed with %s: the same rows fail again, and skipping a step is not built yet; mend them and start anew with `trainer run`", in.Kind, in.Step+1, code)}
-		}
-	}
-	return nil
 }
 
 // result keeps an answer; that of an optimiser step fixes the difference of the step counters.

@@ -85,6 +85,7 @@ type createRecord struct {
 	Gen        *int      `json:"gen,omitempty"`
 	From       *origin   `json:"from,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
+	Skip       []int     `json:"skip,omitempty"` // steps that the session leaves out, also those that earlier ones did
 }
 
 // resourceBody and sessionBody are what a create asks for, under the API's names, so that a later life can tell what it
@@ -215,21 +216,23 @@ type evalRecord struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-// measured is a step, or an evaluation behind so many done steps, as the past keeps it.
+// measured is a step, or an evaluation behind so many done steps, as the past keeps it. Why says that the step was left
+// out, and is empty for one that was trained.
 type measured struct {
 	Gen, Step, Done, Updates int
+	Why                      string
 	Rows                     string
 	Metrics                  map[string]float64
 }
 
 func (m measured) step() stepRecord {
-	return stepRecord{Gen: m.Gen, Step: m.Step, Applied: true, Updates: m.Updates, Rows: m.Rows, Metrics: m.Metrics}
+	return stepRecord{Gen: m.Gen, Step: m.Step, Applied: m.Why == "", Why: m.Why, Updates: m.Updates, Rows: m.Rows, Metrics: m.Metrics}
 }
 
 func (m measured) eval() evalRecord { return evalRecord{m.Gen, m.Done, m.Updates, m.Metrics} }
 
 func (s stepRecord) measured() measured {
-	return measured{Gen: s.Gen, Step: s.Step, Done: s.Step + 1, Updates: s.Updates, Rows: s.Rows, Metrics: s.Metrics}
+	return measured{Gen: s.Gen, Step: s.Step, Done: s.Step + 1, Updates: s.Updates, Why: s.Why, Rows: s.Rows, Metrics: s.Metrics}
 }
 
 func (e evalRecord) measured() measured {
@@ -258,6 +261,9 @@ type meterRecord struct {
 
 // whyTainted begins the reason of a stop of a session that must not be trained on, also where the stop did not get there.
 const whyTainted = "tainted: "
+
+// whyDisorder is the same where the reason is that the service does not keep the order of operations.
+const whyDisorder = whyTainted + "out of order: "
 
 type stopRecord struct {
 	What string `json:"what"`

@@ -31,6 +31,8 @@ type World struct {
 	Version   string // of this binary
 	Sandbox   bool   // Backend is the sandbox
 	TakeOver  bool   // continue a copy of a run folder, or one from another machine
+	Restart   bool   // begin again at the first step where no checkpoint is left
+	SkipStep  int    // the step, counted from 1, that failed and is to be left out; 0 for none
 	Hear      func(func(Event))
 }
 
@@ -49,9 +51,14 @@ type run struct {
 	ledger  *ledger
 	wrote   int // the last step whose line is in metrics.jsonl; guarded by mu
 
-	batches  batches
-	gradient gradient
-	from     int // first step of this life
+	batches   batches
+	gradient  gradient
+	stretches int    // sessions that this life has trained in, or tried to
+	leaveOut  *int   // a step that the next session leaves out
+	reason    string // why the next session is opened, where leaveOut is it
+	settledAt *int   // steps done when what was in doubt was settled last, nil before
+
+	from     int // first step of this stretch
 	until    int // one past the last step of this life
 	had      had
 	early    *earlyStop
@@ -142,13 +149,26 @@ func (r *run) live(ctx, stop context.Context) (Summary, error) {
 
 // guarded turns a panic into an error, so that the release behind it still happens.
 func (r *run) guarded(ctx, stop context.Context) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the waits of the ledger
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Panic{Value: p, Stack: debug.Stack()}
 		}
 	}()
+	for {
+		if err := r.stretch(ctx, stop); err == nil {
+			return nil
+		} else if err = r.goOn(ctx, stop, err); err != nil {
+			return err
+		}
+	}
+}
+
+// stretch is a life in one session: the whole of it, unless the session is given up.
+func (r *run) stretch(ctx, stop context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the waits of the ledger
+	r.session, r.ledger, r.gen = nil, nil, nil
+	r.stretches++
 	if err := r.acquire(ctx, stop); err != nil || r.session == nil {
 		return err // without a session nothing is left to do
 	}
@@ -158,7 +178,7 @@ func (r *run) guarded(ctx, stop context.Context) (err error) {
 	defer closing()
 	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
 	quiet := context.AfterFunc(watched, func() { r.tellStop(context.Cause(watched)) })
-	err = r.train(ctx, watched)
+	err := r.train(ctx, watched)
 	quiet()
 	if err == nil && r.doneSteps() < len(r.plan.Rates) && !r.early.stopped() {
 		err = fmt.Errorf("%w: limits.max_steps %d of this life", ErrBudget, *r.in.Recipe.Limits.MaxSteps)

@@ -10,14 +10,18 @@ import (
 	"trainer/loss"
 )
 
-// attend joins the session of the last life when it lives and holds nothing that is in doubt, else begins a new one from
-// the newest checkpoint, and loads the ledger.
+// attend joins the session of the last life, or of the last stretch of this one, when it lives and holds nothing that is
+// in doubt, else begins a new one from the newest checkpoint, and loads the ledger.
 func (r *run) attend(ctx, stop context.Context) error {
 	g := r.past.last()
 	if g != nil && g.id != "" && !g.closed && !g.tainted() {
 		err := r.join(ctx, stop, g)
 		var foreign *Foreign
-		if err == nil || errors.As(err, &foreign) || ctx.Err() != nil || !lost(err) {
+		if err == nil || errors.As(err, &foreign) || ctx.Err() != nil || !doubted(err) {
+			return err
+		}
+		var failed *Failed
+		if errors.As(err, &failed) && r.tainted() != nil && costs(coded(failed.Code), true) == giveUp {
 			return err
 		}
 		r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("session %s cannot be continued: %v", g.id, err)})
@@ -33,7 +37,7 @@ type doubt struct{ error }
 
 func (d *doubt) Unwrap() error { return d.error }
 
-func lost(err error) bool { var d *doubt; return errors.As(err, &d) }
+func doubted(err error) bool { var d *doubt; return errors.As(err, &d) }
 
 // dismiss stops a session that is not trained on any more; one that is gone is stopped.
 func (r *run) dismiss(ctx context.Context, g *generation) {
@@ -41,6 +45,11 @@ func (r *run) dismiss(ctx context.Context, g *generation) {
 		return
 	}
 	s := r.world.Backend.Join(r.sessionSpec(g), g.id)
+	if r.in.Recipe.LoRA != nil { // beside which there is room for others
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, sessionStop)
+		defer cancel()
+	}
 	if err := s.Close(ctx); err == nil {
 		g.closed = true
 		_ = r.journal.Add(recStopped, stopRecord{aSession, g.id, "not continued"})
@@ -100,27 +109,26 @@ func (r *run) digest(s slot) (func(*Result), error) {
 
 // begin opens a session at the newest checkpoint, or at the start when nothing has been trained.
 func (r *run) begin(ctx, stop context.Context) error {
-	if err := r.past.canBegin(); err != nil {
+	from, err := r.origin(ctx)
+	if err != nil {
 		return err
 	}
-	from := origin{}
-	if c, ok := r.past.newest(); ok {
-		from = origin{c.ID, c.Done, c.Updates}
-	}
-	gen, reason := 0, "start"
+	gen := 0
 	if g := r.past.last(); g != nil {
-		gen, reason = g.gen+1, "resume"
+		gen = g.gen + 1
 	}
 	r.tell(Event{Kind: StageEvent, Done: from.Done, Text: opening(from)})
 	g := newGeneration(gen, 0, from)
 	spec := r.sessionSpec(g)
-	rec := createRecord{What: aSession, Gen: &gen, From: &from, Reason: reason, Body: sessionBodyOf(spec)}
+	rec := createRecord{What: aSession, Gen: &gen, From: &from, Reason: r.because(gen), Skip: r.skips(), Body: sessionBodyOf(spec)}
 	if err := r.journal.Append(recCreate, rec); err != nil {
 		return err
 	}
 	r.mu.Lock()
+	r.past.opens(rec)
 	r.past.begin(g)
 	r.mu.Unlock()
+	r.clearInflight() // of sessions that are over
 	s, err := r.world.Backend.Open(ctx, spec)
 	if err != nil {
 		return r.notCreated(aSession, 0, err)
@@ -137,6 +145,19 @@ func (r *run) begin(ctx, stop context.Context) error {
 	r.session, r.gen = s, g
 	r.ledger = r.newLedger(s)
 	return r.started(ctx, now)
+}
+
+// because is what a session is opened for.
+func (r *run) because(gen int) string {
+	switch {
+	case r.reason != "":
+		return r.reason
+	case gen == 0:
+		return toStart
+	case r.stretches > 1:
+		return toRollBack
+	}
+	return toResume
 }
 
 func opening(from origin) string {
@@ -167,13 +188,13 @@ func (r *run) running(ctx, stop context.Context, s Session) (SessionState, error
 		var refused *Refused
 		switch {
 		case errors.As(err, &refused) && refused.Status == 404:
-			return st, &doubt{fmt.Errorf("session %s is gone", s.ID())}
+			return st, &doubt{&Lost{"session", s.ID(), "gone"}}
 		case err != nil:
 			return st, fmt.Errorf("read session %s: %w", s.ID(), err)
 		case st.Status == Running:
 			return st, nil
 		case st.Status != Creating:
-			return st, &doubt{fmt.Errorf("session %s is %s: %s %s", s.ID(), st.Status, st.ErrorCode, st.ErrorMessage)}
+			return st, &doubt{lostSession(s, st)}
 		}
 		if err := sleep(stop, nextLook(since)); err != nil {
 			return st, err
@@ -198,7 +219,7 @@ func (r *run) started(ctx context.Context, now SessionState) error {
 	if id != w.id {
 		rec.Keys = keysIgnored
 		r.ledger.once = true
-		r.tell(Event{Kind: WarnEvent, Done: r.gen.from.Done, Text: "the service ignores idempotency keys: an unclear answer will end the run"})
+		r.tell(Event{Kind: WarnEvent, Done: r.gen.from.Done, Text: "the service ignores idempotency keys: after an unclear answer the run goes back to a checkpoint"})
 	}
 	if err := r.journal.Append(recSession, rec); err != nil {
 		return err
@@ -222,6 +243,6 @@ func (r *run) attest(ctx context.Context, done, updates int) error {
 }
 
 func (r *run) newLedger(s Session) *ledger {
-	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.in.Recipe.Train.Lookahead == 0,
+	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.lookahead() == 0,
 		patience: r.in.Recipe.InactiveTimeout / 2, ops: map[slot]*operation{}, staged: map[string]bool{}}
 }

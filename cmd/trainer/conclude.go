@@ -28,12 +28,17 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 		fmt.Fprintf(a.out, "still there: %s\n", left)
 	}
 	if err != nil && s.Outcome != "complete" {
-		if errors.Is(err, runner.ErrHopeless) {
+		var unfit *runner.Unfit
+		if errors.As(err, &unfit) {
+			fmt.Fprintf(a.out, "next: `trainer resume %s --skip-step %d` leaves the step out; or mend its rows and start anew with `trainer run`\n", s.Dir, unfit.Step+1)
+			return
+		}
+		if errors.Is(err, runner.ErrHopeless) && !errors.Is(err, runner.ErrUnsaved) {
 			fmt.Fprintln(a.out, "next: start anew with `trainer run`; a resume would meet the same")
 			return
 		}
 		if s.Done > 0 && resumable(s) == 0 && len(s.Unreleased) == 0 {
-			fmt.Fprintln(a.out, "next: nothing was saved, so start anew with `trainer run`; a smaller checkpoint.every saves sooner")
+			fmt.Fprintf(a.out, "next: nothing was saved; `trainer resume %s --restart` begins again at the first step, and a smaller checkpoint.every saves sooner\n", s.Dir)
 			return
 		}
 		from := "begins at the first step"

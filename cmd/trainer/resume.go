@@ -23,20 +23,33 @@ func (a *app) resume() *cli.Command {
 		Name: "resume", Usage: "continue a run after anything", ArgsUsage: "runs/NAME",
 		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
 			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n\n" +
-			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50",
+			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50\n" +
+			"  trainer resume runs/x --skip-step 40     # which failed for what is in its rows",
 		Flags: []cli.Flag{setFlag, jsonFlag,
-			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"}},
+			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"},
+			&cli.BoolFlag{Name: "restart", Usage: "begin again at the first step where no checkpoint is left"},
+			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}},
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
 				return err
 			}
-			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"))
+			if c.IsSet("skip-step") && c.Int("skip-step") < 1 {
+				return &usage{fmt.Sprintf("trainer resume: --skip-step %d: steps count from 1; give the one that failed", c.Int("skip-step"))}
+			}
+			how := manner{json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), skipStep: c.Int("skip-step")}
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how)
 		},
 	}
 }
 
-func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool) error {
+// manner is how a life is lived: what its flags say that its recipe does not.
+type manner struct {
+	json, takeOver, restart bool
+	skipStep                int
+}
+
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := reload(dir, sets)
@@ -61,7 +74,7 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, ta
 	if err != nil {
 		return err
 	}
-	return a.live(hard, stop, in, p, w, dir, json, takeOver)
+	return a.live(hard, stop, in, p, w, dir, how)
 }
 
 // free are the keys that may change on resume, with all below them.

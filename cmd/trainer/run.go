@@ -81,7 +81,7 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 	for _, h := range hints(in) {
 		fmt.Fprintln(a.err, h)
 	}
-	return a.live(hard, stop, in, p, w, dir, json, false)
+	return a.live(hard, stop, in, p, w, dir, manner{json: json})
 }
 
 // prepare opens what the recipe names and plans.
@@ -105,7 +105,7 @@ func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w wh
 }
 
 // live runs a life in dir and prints how it ended.
-func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, json, takeOver bool) error {
+func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, how manner) error {
 	if err := journal.Free(dir); err != nil { // before the sandbox, whose own lock would speak of another folder
 		return err
 	}
@@ -121,14 +121,14 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 		return err
 	}
 	began := time.Now()
-	world := a.world(w, l, dir, json)
-	world.TakeOver = takeOver
+	world := a.world(w, l, dir, how.json)
+	world.TakeOver, world.Restart, world.SkipStep = how.takeOver, how.restart, how.skipStep
 	s, err := runner.Run(hard, stop, in, p, world)
 	err = errors.Join(err, l.close())
 	if s.Idle {
 		err = errors.Join(err, report.Restore(dir))
 	}
-	if !json {
+	if !how.json {
 		a.conclude(s, err, time.Since(began), w.sandbox)
 	}
 	return err

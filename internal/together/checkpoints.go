@@ -11,13 +11,7 @@ import (
 )
 
 // Checkpoint is a checkpoint at the service, of any session.
-type Checkpoint struct {
-	runner.SavedCheckpoint
-	Inference bool // weights alone, to serve or download; else for training on
-	BaseModel string
-	Session   string
-	LoRARank  int // 0: full weights, or not known
-}
+type Checkpoint = runner.Checkpoint
 
 // File is one file of an inference checkpoint. URL is presigned: who has it can read the file.
 type File struct {
@@ -43,7 +37,7 @@ func (c *Client) Checkpoints(ctx context.Context, session string) ([]Checkpoint,
 	return out, nil
 }
 
-// Checkpoint reads one.
+// Checkpoint implements runner.Backend.
 func (c *Client) Checkpoint(ctx context.Context, id string) (Checkpoint, error) {
 	var w wire.Checkpoint
 	err := c.do(ctx, &call{method: http.MethodGet, path: checkpointPath(id), read: into(&w)}, reading)
