@@ -88,7 +88,7 @@ func (b *bench) life(die int, lost bool) (runner.Summary, int, error) {
 	defer cut(nil)
 	line := &wire{next: b.server, die: die, lost: lost, cut: func() { cut(errDead) }}
 	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: line})
-	w := runner.World{Backend: c, Resources: c, Dir: b.dir, Version: "test", Sandbox: true}
+	w := runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true}
 	s, err := runner.Run(ctx, ctx, b.in, b.plan, w)
 	return s, line.count(), err
 }

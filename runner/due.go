@@ -54,6 +54,9 @@ func (r *run) savesAt(done int) bool {
 	if every(c.Every, done) || done == r.until {
 		return true
 	}
+	if r.ledger.at(slot{step: done, kind: kindTraining}) != nil {
+		return true // its time had come in an earlier life, whose intent says so
+	}
 	return c.EveryDuration != nil && time.Since(r.savedAt) >= *c.EveryDuration
 }
 
@@ -242,6 +245,9 @@ func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {
 // evalLoss is what an evaluation of rows measures.
 const evalLoss = "eval/loss"
 
+// trainLoss is what a step of rows measures.
+const trainLoss = "train/loss"
+
 // evaluated makes eval/loss, per trained token, of the chunks, and lets the early stop judge it.
 func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done, updates int) error {
 	total := 0.0
@@ -274,6 +280,9 @@ func (r *run) conclude(ctx context.Context, f *flight) error {
 		if err := after(ctx, r, done, f.updates); err != nil {
 			return err
 		}
+	}
+	if err := r.retain(); err != nil {
+		return err
 	}
 	return r.writeLine(done)
 }

@@ -14,9 +14,11 @@ const (
 	StepEvent  EventKind = "step"       // an optimiser step is done; Metrics is its part of the line of metrics.jsonl
 	EvalEvent  EventKind = "eval"       // held-out rows were scored at Done
 	SaveEvent  EventKind = "checkpoint" // a checkpoint holds Done steps; Text is its kind and id
-	RetryEvent EventKind = "retry"      // a request is tried again; Text says which and why
-	WarnEvent  EventKind = "warning"    // Text
-	EndEvent   EventKind = "end"        // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
+	// DownloadEvent: the inference checkpoint of Done steps is in the run folder; Text is its kind, id and place.
+	DownloadEvent EventKind = "download"
+	RetryEvent    EventKind = "retry"   // a request is tried again; Text says which and why
+	WarnEvent     EventKind = "warning" // Text
+	EndEvent      EventKind = "end"     // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
 )
 
 // Event is plain data and survives JSON both ways: --json, events.jsonl and every sink read the same. Done counts the

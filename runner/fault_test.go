@@ -261,7 +261,7 @@ func client(rt http.RoundTripper) *together.Client {
 func (b *bench) through(rt http.RoundTripper) (runner.Summary, error) {
 	ctx, c := context.Background(), client(rt)
 	b.warned.Reset()
-	w := runner.World{Backend: c, Resources: c, Dir: b.dir, Version: "test", Sandbox: true, Sinks: []runner.Sink{listener{&b.warned}}}
+	w := runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true, Sinks: []runner.Sink{listener{&b.warned}}}
 	if b.alter != nil {
 		b.alter(&w)
 	}

@@ -85,7 +85,7 @@ func (r *run) save(ctx context.Context, done, updates int, inference bool) error
 	return nil
 }
 
-// end releases what bills, writes the last records and tells the outcome. It runs under a time of its own, whatever has
+// end releases what bills and writes the last records. It runs under a time of its own, whatever has
 // ended ctx.
 func (r *run) end(ctx context.Context, outcome string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMax)
@@ -94,6 +94,7 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 		r.ledger.waits.Wait()
 	}
 	r.why = outcome
+	_ = r.retain() // what is not written down now, the next life writes down
 	rec := endRecord{Outcome: outcome, Step: r.doneSteps(), Released: []string{}}
 	var failed *Failed
 	if errors.As(err, &failed) {
@@ -111,7 +112,15 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 	r.mu.Lock()
 	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased = outcome, r.lease.cost(), left
 	r.mu.Unlock()
-	r.tell(Event{Kind: EndEvent, Done: rec.Step, Text: endText(outcome, err), Metrics: map[string]float64{"cost/usd": r.lease.cost()}})
+}
+
+// farewell tells the outcome.
+func (r *run) farewell(outcome string, err error) {
+	usd := r.lease.cost()
+	if r.lease == nil {
+		usd = r.summary.CostUSD
+	}
+	r.tell(Event{Kind: EndEvent, Done: r.doneSteps(), Text: endText(outcome, err), Metrics: map[string]float64{"cost/usd": usd}})
 }
 
 // tidy removes the stored requests that no life after this one sends again: those that have ended or were never sent, and

@@ -119,8 +119,9 @@ func unbuilt(r *recipe.Recipe) diag.List {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
 	}
 	no(r.InitFrom != nil, "init_from", "leave it null and start from the base model")
-	no(r.Checkpoint.KeepBest != nil, "checkpoint.keep_best", "leave it null; every checkpoint stays at the service")
-	no(r.Checkpoint.Download != "none", "checkpoint.download", "use none")
+	if b := r.Checkpoint.KeepBest; b != nil && r.Loop() == loss.Supervised && b.Metric != evalLoss && b.Metric != trainLoss {
+		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, evalLoss, trainLoss)
+	}
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")

@@ -80,7 +80,7 @@ func liveHere(args []string) int {
 			o.BaseURL, o.Transport = "http://sandbox", s
 		}
 		c := together.New(o)
-		_, err = runner.Run(context.Background(), context.Background(), in, p, runner.World{Backend: c, Resources: c, Dir: dir, Version: "test", Sandbox: true})
+		_, err = runner.Run(context.Background(), context.Background(), in, p, runner.World{Backend: c, Resources: c, Downloads: c, Dir: dir, Version: "test", Sandbox: true})
 		return err
 	}()
 	if err != nil {

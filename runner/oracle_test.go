@@ -37,6 +37,7 @@ var members = map[string]string{
 	"step":        "gen:number step:number applied:bool why?:string updates:number rows_sha256:string metrics:object",
 	"eval":        "gen:number done:number updates:number metrics:object",
 	"checkpoint":  "gen:number done:number updates:number kind:string id:string server_step:number metric?:number registered?:string revision?:string adapter?:bool",
+	"forget":      "id:string why:string",
 	"meter":       "resource:string ready_seconds:number cost:number server_time:string",
 	"stop":        "what:string id:string why?:string",
 	"stopped":     "what:string id:string why?:string",

@@ -23,6 +23,7 @@ type past struct {
 	steps     []measured
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
+	forgotten map[string]string // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
 	meters    map[string]meterRecord // by resource, the newest
@@ -141,6 +142,7 @@ var readers = map[string]func(p *past, data []byte) error{
 	recCheckpoint: func(p *past, d []byte) error {
 		return into(d, p.checkpoint)
 	},
+	recForget: func(p *past, d []byte) error { return into(d, p.forget) },
 }
 
 func (p *past) read(rec journal.Record) error {

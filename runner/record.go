@@ -22,6 +22,7 @@ const (
 	recStep       = "step"
 	recEval       = "eval"
 	recCheckpoint = "checkpoint"
+	recForget     = "forget"
 	recMeter      = "meter"
 	recStop       = "stop"
 	recStopped    = "stopped"

@@ -116,7 +116,7 @@ func TestABadOpeningReleases(t *testing.T) {
 			t.Fatalf("%v; left running: %v", err, b.ready())
 		}
 		c := client(b.server)
-		w := runner.World{Backend: c, Resources: c, Dir: b.dir, Sandbox: true, Sinks: []runner.Sink{closed{}}}
+		w := runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Sandbox: true, Sinks: []runner.Sink{closed{}}}
 		if _, err := runner.Run(t.Context(), t.Context(), b.in, b.plan, w); err == nil {
 			t.Error("the sink did not open, and the run went on")
 		}

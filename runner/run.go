@@ -26,6 +26,7 @@ import (
 type World struct {
 	Backend   Backend
 	Resources Resources
+	Downloads Downloads // nil: no copies are made
 	Sinks     []Sink
 	Dir       string // the run folder, made by NewFolder
 	Version   string // of this binary
@@ -62,6 +63,7 @@ type run struct {
 	until    int // one past the last step of this life
 	had      had
 	early    *earlyStop
+	copies   *copies
 	savedAt  time.Time // of the last training checkpoint submitted; submit's alone
 	lastStep time.Time // when the last step landed; collect's alone
 	speed    speed     // of the newest steps; collect's alone
@@ -91,14 +93,32 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
 	if r.past.complete() {
-		r.summary.Idle = true
-		if _, err := r.past.project(w.Dir, func(int) bool { return false }); err != nil {
-			return r.summary, err
-		}
-		r.stopLeft(ctx)
-		return r.summary, nil
+		return r.idle(ctx, stop)
 	}
 	return r.live(ctx, stop)
+}
+
+// idle is the life of a run that is complete: it sends nothing, unless it was seen to leave something running, or a copy
+// of its checkpoints is not whole.
+func (r *run) idle(ctx, stop context.Context) (Summary, error) {
+	r.summary.Idle, r.why, r.tell = true, "complete", func(Event) {}
+	if _, err := r.past.project(r.world.Dir, func(int) bool { return false }); err != nil {
+		return r.summary, err
+	}
+	r.stopLeft(ctx)
+	if r.world.Downloads == nil || r.in.Recipe.Checkpoint.Download == downloadNone || len(r.wanted(true)) == 0 {
+		return r.summary, nil
+	}
+	told, hush, err := tellAll(ctx, r.info(), r.world.Sinks)
+	if err != nil {
+		return r.summary, err
+	}
+	r.tell, r.summary.Idle = told, false
+	r.copies = newCopies(stop, r)
+	err = r.copies.finish("complete")
+	r.farewell("complete", err)
+	r.summary.Untold = hush(ctx)
+	return r.summary, err
 }
 
 // admit refuses a folder that this run may not continue.
@@ -137,9 +157,14 @@ func (r *run) live(ctx, stop context.Context) (Summary, error) {
 	for _, text := range r.in.LeftOut() {
 		told(Event{Kind: WarnEvent, Done: r.past.done(), Text: text})
 	}
+	r.copies = newCopies(stop, r)
 	err = r.guarded(ctx, stop)
 	outcome := outcomeOf(err)
 	r.end(ctx, outcome, err)
+	if cerr := r.copies.finish(outcome); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	r.farewell(outcome, err)
 	r.mu.Lock()
 	s := r.summary
 	r.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"trainer/internal/download"
 	"trainer/internal/report"
 	"trainer/runner"
 )
@@ -26,6 +27,9 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 	}
 	for _, left := range s.Unreleased {
 		fmt.Fprintf(a.out, "still there: %s\n", left)
+	}
+	if err != nil && s.Outcome == "complete" {
+		fmt.Fprintf(a.out, "next: `trainer resume %s` fetches what is missing; nothing is trained or paid for\n", s.Dir)
 	}
 	if err != nil && s.Outcome != "complete" {
 		var unfit *runner.Unfit
@@ -61,12 +65,24 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 	for _, c := range s.Saved {
 		if c.Inference {
 			fmt.Fprintf(a.out, "inference checkpoint: %s (step %d)\n", c.ID, c.Done)
+			fmt.Fprintln(a.out, whereTo(s.Dir, c))
 			if c.Registered != "" {
 				fmt.Fprintln(a.out, c.Registered) // the last line is the model's id, for scripts
 			}
 			break
 		}
 	}
+}
+
+// whereTo says where the copy of a checkpoint is, or how to get one.
+func whereTo(dir string, c runner.Saved) string {
+	for _, kind := range []string{runner.Adapter, runner.Merged} {
+		at := runner.CopyDir(dir, c.Done, kind)
+		if label, _, whole, err := download.Read(at); err == nil && whole && label.Checkpoint == c.ID {
+			return "copy: " + at
+		}
+	}
+	return fmt.Sprintf("download: `trainer checkpoints download %s --out model`", dir)
 }
 
 // figures are the newest ones. A price of the sandbox is a rehearsal, which is said, since nobody is charged.

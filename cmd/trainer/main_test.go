@@ -2,12 +2,15 @@ package main
 
 import (
 	"errors"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"trainer/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -29,8 +32,27 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "serves": serves},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "serve": serve, "serves": serves},
 	})
+}
+
+// serve starts a sandbox server with faults, and lets the commands that follow speak to it: serve stale-address:at=1.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: serve FAULT…")
+	}
+	var o sandbox.Options
+	for _, text := range args {
+		rule, err := sandbox.ParseFault(text)
+		ts.Check(err)
+		o.Faults = append(o.Faults, rule)
+	}
+	s, err := sandbox.Open(o)
+	ts.Check(err)
+	web := httptest.NewServer(s)
+	ts.Defer(func() { web.Close(); _ = s.Close() })
+	ts.Setenv("TOGETHER_BASE_URL", web.URL)
+	ts.Setenv("TOGETHER_API_KEY", "any")
 }
 
 // exits runs trainer and holds it to an exit code: exits 2 validate bad.yaml.

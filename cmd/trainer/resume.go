@@ -56,25 +56,34 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how mann
 	if err != nil {
 		return err
 	}
-	lock, err := runner.ReadLock(dir)
+	w, err := a.placeOf(dir, r.BaseModel)
 	if err != nil {
 		return err
-	}
-	w, err := a.place(r.BaseModel, strings.HasPrefix(lock["backend"], "sandbox"))
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(sandboxDir(dir)); w.sandbox {
-		w.embedded = err == nil
-		if !w.embedded && w.base == "" {
-			return fmt.Errorf("%s ran on a sandbox server; start it again on its folder and set TOGETHER_BASE_URL to its address", dir)
-		}
 	}
 	in, p, err := prepare(stop, r, w.sandbox)
 	if err != nil {
 		return err
 	}
 	return a.live(hard, stop, in, p, w, dir, how)
+}
+
+// placeOf is where the run of a folder was: at the service, on a sandbox server, or on the sandbox in the folder.
+func (a *app) placeOf(dir, model string) (where, error) {
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return where{}, err
+	}
+	w, err := a.place(model, strings.HasPrefix(lock["backend"], "sandbox"))
+	if err != nil {
+		return where{}, err
+	}
+	if _, err := os.Stat(sandboxDir(dir)); w.sandbox {
+		w.embedded = err == nil
+		if !w.embedded && w.base == "" {
+			return where{}, fmt.Errorf("%s ran on a sandbox server; start it again on its folder and set TOGETHER_BASE_URL to its address", dir)
+		}
+	}
+	return w, nil
 }
 
 // free are the keys that may change on resume, with all below them.

@@ -153,7 +153,7 @@ func customHeaders(text string) (http.Header, error) {
 func (a *app) world(w where, l *link, dir string, json bool) runner.World {
 	sinks := report.Sinks(report.Options{Out: a.out, Err: a.err, TTY: a.tty, OutTTY: a.outTTY, JSON: json, Dir: dir, Width: a.width, Color: a.color()})
 	return runner.World{
-		Backend: l.client, Resources: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
+		Backend: l.client, Resources: l.client, Downloads: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
 		Hear: func(tell func(runner.Event)) { l.tell.Store(&tell) },
 	}
 }

@@ -20,7 +20,7 @@ var rooms = map[string][]string{
 	"recipe":                  {"loss", "schedule", "internal/diag", "internal/grader"},
 	"loss":                    {},
 	"schedule":                {},
-	"runner":                  {"recipe", "loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat", "internal/dataset", "internal/grader", "internal/rollout", "internal/journal"},
+	"runner":                  {"recipe", "loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat", "internal/dataset", "internal/grader", "internal/rollout", "internal/journal", "internal/download"},
 	"internal/diag":           {},
 	"internal/hub":            {"internal/diag"},
 	"internal/tokenizer":      {},
@@ -30,12 +30,13 @@ var rooms = map[string][]string{
 	"internal/rollout":        {"internal/chat", "internal/grader", "loss", "recipe"},
 	"internal/worker":         {},
 	"internal/journal":        {},
+	"internal/download":       {"internal/journal"},
 	"internal/wire":           {"loss"},
-	"internal/together":       {"internal/wire", "runner", "recipe", "loss"},
+	"internal/together":       {"internal/wire", "internal/download", "runner", "recipe", "loss"},
 	"internal/probe":          {"internal/wire", "runner", "recipe"},
 	"internal/sandbox":        {"internal/sandbox/engine", "internal/wire", "internal/tokenizer", "internal/diag", "loss"},
 	"internal/sandbox/engine": {},
-	"internal/report":         {"runner", "recipe"},
+	"internal/report":         {"runner", "recipe", "internal/download"},
 	"internal/gen":            {"recipe", "loss", "schedule", "internal/grader"},
 	"internal/layout":         {},
 }
@@ -44,7 +45,7 @@ var rooms = map[string][]string{
 var rim = []string{"cmd/trainer", "bench"}
 
 // onlyStandard are the rooms without a module from outside, but for what modules names them for.
-var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/worker", "internal/journal", "internal/sandbox/engine", "internal/layout"}
+var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/worker", "internal/journal", "internal/download", "internal/sandbox/engine", "internal/layout"}
 
 // modules says who alone may import what from outside, a path and all below it; what is not here is free to every room that
 // is not onlyStandard. C is cgo, which nobody may use.

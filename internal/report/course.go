@@ -62,6 +62,8 @@ func (c *course) sentence(e runner.Event) string {
 		}
 	case runner.SaveEvent:
 		s = "checkpoint at step " + Count(e.Done) + ": " + e.Text
+	case runner.DownloadEvent:
+		s = "copy of step " + Count(e.Done) + ": " + e.Text
 	case runner.RetryEvent:
 		s = "trying again: " + e.Text
 	case runner.EndEvent:

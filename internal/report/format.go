@@ -79,6 +79,20 @@ func USD(v float64) string {
 	return fmt.Sprintf("%s$%s.%02d", sign, Count(cents/100), cents%100)
 }
 
+// Bytes is a number of bytes in the decimal units of disks: 999 B, 12.3 kB, 4.2 GB.
+func Bytes(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v := float64(n)
+	for _, unit := range []string{"kB", "MB", "GB"} {
+		if v /= 1000; v < 999.95 {
+			return fmt.Sprintf("%.1f %s", v, unit)
+		}
+	}
+	return fmt.Sprintf("%.1f TB", v/1000)
+}
+
 // Duration is how people say it, in at most two units: <1s, 42s, 1m20s, 16m, 2h05m, 3d04h. Below 0 it is <1s.
 func Duration(d time.Duration) string {
 	if d < time.Second {

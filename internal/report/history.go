@@ -19,6 +19,7 @@ import (
 // history is what a run folder tells about its run, over all lives. Steps that were taken back are not in the series;
 // evaluations and checkpoints after them are kept, marked.
 type history struct {
+	dir        string // of the run
 	about      about
 	series     map[string]series // by metric, X is the steps done
 	done       int               // steps of the lineage
@@ -59,7 +60,7 @@ func readHistory(dir string) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &history{about: a, series: map[string]series{}}
+	h := &history{dir: dir, about: a, series: map[string]series{}}
 	if err := h.eachLine(filepath.Join(dir, eventsFile), h.addEvent); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type page struct {
 	EvalColumns                 []string
 	Evals                       []evalRow
 	Saves                       []saveRow
+	Download                    string // the command that brings the newest inference checkpoint; empty for none
 	Plan                        []field
 	Lock                        []field
 	LockText                    string // where it is not a plain list
@@ -41,8 +42,8 @@ type (
 		Abandoned bool
 	}
 	saveRow struct {
-		Step, Kind, ID string
-		Abandoned      bool
+		Step, Kind, ID, Model string
+		Abandoned             bool
 	}
 	logRow struct{ Time, Kind, Step, Text string }
 )
@@ -76,7 +77,11 @@ func newPage(h *history) *page {
 	p.evaluations(h)
 	for _, s := range h.saves {
 		kind, id, _ := strings.Cut(printable(s.text), " ")
-		p.Saves = append(p.Saves, saveRow{Count(s.done), kind, id, s.abandoned})
+		id, model, _ := strings.Cut(id, " registered as ")
+		p.Saves = append(p.Saves, saveRow{Count(s.done), kind, id, model, s.abandoned})
+		if kind == "inference" && !s.abandoned {
+			p.Download = "trainer checkpoints download " + printable(h.dir) + " --out model"
+		}
 	}
 	if h.about.Plan != nil {
 		p.Plan = planFields(h.about.Plan)

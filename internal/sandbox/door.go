@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,6 +23,7 @@ type reply struct {
 	status int
 	body   []byte
 	kind   string        // its media type; empty: JSON
+	more   http.Header   // further lines of the head; nil: none
 	after  time.Duration // the answer's Retry-After; 0: none
 	lost   bool          // the connection ends without an answer
 	cut    bool          // it ends after keep bytes of the body
@@ -34,6 +36,7 @@ func (s *Server) header(a reply) http.Header {
 	h := http.Header{
 		"Content-Type": {cmp.Or(a.kind, "application/json")}, "Date": {s.date()}, "Content-Length": {strconv.Itoa(len(a.body))},
 	}
+	maps.Copy(h, a.more)
 	if a.after > 0 {
 		h.Set("Retry-After", strconv.FormatFloat(a.after.Seconds(), 'f', -1, 64))
 	}
@@ -74,6 +77,9 @@ func (s *Server) answer(r *http.Request) reply {
 	if !turned {
 		if a.status, a.body = s.work(r, e); a.status == http.StatusOK {
 			a.kind = contentType(r.URL.Path)
+			if inParts(r.Method, r.URL.Path) {
+				a = inPart(r, a)
+			}
 		}
 	}
 	// All of these are rolled, so that what one decides does not move the numbers of the others.
@@ -117,6 +123,9 @@ func (s *Server) turnAway(e fault.Event, w fault.When) (a reply, turned bool) {
 	}
 	take(fault.Unauthorized, "", func(fault.Hit) reply {
 		return refusal(&problem{http.StatusUnauthorized, "authentication_error", "invalid_api_key", "Authorization", "the key is not valid any more"})
+	})
+	take(fault.StaleAddress, "", func(fault.Hit) reply {
+		return refusal(&problem{http.StatusForbidden, "permission_error", "expired_address", "sig", "this address has expired"})
 	})
 	take(fault.TooManyRequests, "", func(h fault.Hit) reply {
 		a := refusal(&problem{http.StatusTooManyRequests, "rate_limit_error", "rate_limit", "", "too many requests"})

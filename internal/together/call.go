@@ -2,11 +2,13 @@ package together
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -28,10 +30,12 @@ const (
 // call is one request, as often as it is sent.
 type call struct {
 	method string
-	path   string // below the service's address, with the query
-	url    string // instead of path: a presigned address, which gets no credentials
-	body   []byte // nil: none
-	key    string // idempotency key; empty: none
+	path   string      // below the service's address, with the query
+	url    string      // instead of path: a presigned address, which gets no credentials
+	body   []byte      // nil: none
+	key    string      // idempotency key; empty: none
+	header http.Header // further lines of the request's head; nil: none
+	what   string      // is at url, for messages; empty: payload
 	stall  time.Duration
 	most   int64 // bytes of the answer; 0: smallAnswer
 	// read takes a 2xx answer; nil: nobody needs it. It may be called once for each attempt.
@@ -41,7 +45,7 @@ type call struct {
 // name is the request in messages; a presigned address would give away its signature.
 func (c *call) name() string {
 	if c.url != "" {
-		return c.method + " payload"
+		return c.method + " " + cmp.Or(c.what, "payload")
 	}
 	path, _, _ := bytes.Cut([]byte(c.path), []byte("?"))
 	return c.method + " " + string(path)
@@ -169,6 +173,7 @@ func (c *Client) request(ctx context.Context, k *call, at *url.URL, watch *watch
 	if k.method != http.MethodGet {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	maps.Copy(req.Header, k.header)
 	if k.key != "" {
 		req.Header.Set(wire.KeyHeader, k.key)
 	}

@@ -6,19 +6,13 @@ import (
 	"net/http"
 	"net/url"
 
+	"trainer/internal/download"
 	"trainer/internal/wire"
 	"trainer/runner"
 )
 
 // Checkpoint is a checkpoint at the service, of any session.
 type Checkpoint = runner.Checkpoint
-
-// File is one file of an inference checkpoint. URL is presigned: who has it can read the file.
-type File struct {
-	Name string
-	Size int64 // bytes
-	URL  string
-}
 
 // Checkpoints lists the checkpoints of a session, newest first; of every session of the project when session is empty.
 func (c *Client) Checkpoints(ctx context.Context, session string) ([]Checkpoint, error) {
@@ -45,7 +39,7 @@ func (c *Client) Checkpoint(ctx context.Context, id string) (Checkpoint, error) 
 }
 
 // Files lists the files of an inference checkpoint: of the merged model, or of the adapter of a LoRA session.
-func (c *Client) Files(ctx context.Context, id string, adapter bool) ([]File, error) {
+func (c *Client) Files(ctx context.Context, id string, adapter bool) ([]download.File, error) {
 	variant := wire.VariantMerged
 	if adapter {
 		variant = wire.VariantAdapter
@@ -55,9 +49,9 @@ func (c *Client) Files(ctx context.Context, id string, adapter bool) ([]File, er
 	if err := c.do(ctx, k, reading); err != nil {
 		return nil, err
 	}
-	files := make([]File, len(w.Data))
+	files := make([]download.File, len(w.Data))
 	for i, f := range w.Data {
-		files[i] = File{Name: f.Filename, Size: int64(f.Size), URL: f.URL}
+		files[i] = download.File{Name: f.Filename, Size: int64(f.Size), URL: f.URL}
 	}
 	return files, nil
 }

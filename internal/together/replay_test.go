@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"trainer/internal/download"
 	"trainer/internal/wire"
 	"trainer/loss"
 	"trainer/recipe"
@@ -403,7 +404,7 @@ func TestCaptures(t *testing.T) {
 		{"checkpoints_retrieve_training", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Checkpoint(ctx, trainingID) }, training},
 		{"checkpoints_retrieve_inference", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Checkpoint(ctx, servingID) }, serving},
 		{"checkpoints_download_merged", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Files(ctx, servingID, false) },
-			[]File{{"model.safetensors", 1024, testBase + "/file/model.safetensors?sig=PRESIGNED"}, {"config.json", 2048, testBase + "/file/config.json?sig=PRESIGNED"}}},
+			[]download.File{{Name: "model.safetensors", Size: 1024, URL: testBase + "/file/model.safetensors?sig=PRESIGNED"}, {Name: "config.json", Size: 2048, URL: testBase + "/file/config.json?sig=PRESIGNED"}}},
 		{"operation_poll_pending_running_completed", step, runner.Result{Step: 1}},
 		{"operation_completed_without_output", step, errors.New("optim-step " + firstOp + ": COMPLETED, but without output")},
 		{"operation_failed_internal_error", forward(true, false), &runner.Failed{Op: runner.OpForwardBackward, ID: firstOp, Code: "INTERNAL_ERROR", Message: "example failure"}},

@@ -19,6 +19,7 @@ func requests() []Route {
 		{"create-session", Any, Writes, Creates},
 		{"create-resource", Any, Writes, Creates},
 		{"stop-resource", Any, Writes, Stops},
+		{"get-file", Any, Reads},
 	}
 }
 

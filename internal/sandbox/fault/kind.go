@@ -9,6 +9,7 @@ const (
 	TooManyRequests Kind = "too-many-requests"
 	ServerError     Kind = "server-error"
 	Unauthorized    Kind = "unauthorized"
+	StaleAddress    Kind = "stale-address"
 	RefuseStop      Kind = "refuse-stop"
 	Drop            Kind = "drop"
 	SlowBody        Kind = "slow-body"
@@ -57,6 +58,7 @@ func Kinds() []Info {
 		{TooManyRequests, Any, Any, []string{"retry_after"}, "429, with Retry-After in seconds (1s; 0s leaves it out); nothing is done"},
 		{ServerError, Any, Any, []string{"status", "when", "retry_after"}, "a 5xx (500), before or after the work is done"},
 		{Unauthorized, Any, Any, nil, "401, as after a key was withdrawn; nothing is done"},
+		{StaleAddress, "get-file", "get-file+get-payload+put-payload", nil, "403, as of a presigned address that has expired; nothing is done"},
 		{RefuseStop, Stops, Stops, []string{"status"}, "a stop is refused (400); nothing is done"},
 		{Drop, Any, Any, []string{"when"}, "the connection ends without an answer, before or after the work is done"},
 		{SlowBody, Any, Any, []string{delay}, "the answer's body trickles, and takes that long (5s)"},
