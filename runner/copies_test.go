@@ -59,8 +59,8 @@ func (b *bench) copied(t *testing.T) string {
 	return text
 }
 
-// weights are the bytes of the copies' tensors, behind the names.
-func (b *bench) weights(t *testing.T) string {
+// held are the bytes of the copies' tensors, behind the names.
+func (b *bench) held(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(b.dir, "checkpoints", "*", "*.safetensors"))
 	if err != nil {
@@ -322,7 +322,7 @@ func TestKillAtEveryRequestOfADownload(t *testing.T) {
 			if _, _, err := b.life(0, false); err != nil {
 				t.Fatal(err)
 			}
-			want, steps = b.weights(t), b.steps()
+			want, steps = b.held(t), b.steps()
 			if got := b.copied(t); got != "step-6-adapter true\n" {
 				t.Fatalf("%s: got\n%s", mode, got)
 			}
@@ -341,7 +341,7 @@ func TestKillAtEveryRequestOfADownload(t *testing.T) {
 				if err != nil || s.Outcome != "complete" {
 					t.Fatalf("%s, request %d: resume: %s, %v", mode, at, s.Outcome, err)
 				}
-				if got := b.copied(t); got != "step-6-adapter true\n" || b.weights(t) != want || b.steps() != steps {
+				if got := b.copied(t); got != "step-6-adapter true\n" || b.held(t) != want || b.steps() != steps {
 					t.Errorf("%s, request %d: got\n%s", mode, at, got)
 				}
 			})
