@@ -56,9 +56,6 @@ func (r *run) info() RunInfo {
 
 // acquire gets all that training needs: what the service allows, the resource, the data in order, the session.
 func (r *run) acquire(ctx, stop context.Context) error {
-	if u := r.past.unclear; u != nil {
-		return &hopeless{fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)}
-	}
 	if err := r.decide(ctx); err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ type Backend interface {
 	Open(ctx context.Context, spec SessionSpec) (Session, error)
 	// Join returns a session that exists; it sends nothing.
 	Join(spec SessionSpec, id string) Session
+	// Sessions lists those on a resource, of everybody, finished ones too.
+	Sessions(ctx context.Context, resource string) ([]SessionState, error)
 	// Checkpoint reads one; *Refused with 404 where the service does not have it.
 	Checkpoint(ctx context.Context, id string) (Checkpoint, error)
 }

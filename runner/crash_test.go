@@ -174,13 +174,12 @@ func (b *bench) unbroken() (steps string) {
 }
 
 // TestKillAtEveryRequest cuts a run at each of its requests (at every third where it is not the default lookahead), resumes
-// it, and compares it with the unbroken one. A create
-// whose answer is lost is the one thing that a later life refuses to guess at.
+// it, and compares it with the unbroken one.
 func TestKillAtEveryRequest(t *testing.T) {
 	for _, lookahead := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
-			want, points, refused := b.unbroken(), 0, 0
+			want, points := b.unbroken(), 0
 			stride := 3
 			if lookahead == 1 {
 				stride = 1
@@ -193,30 +192,19 @@ func TestKillAtEveryRequest(t *testing.T) {
 							return
 						}
 						points++
-						if b.resumes(t, fmt.Sprintf("request %d (lost %v)", die, lost), want) {
-							refused++
-						}
+						b.resumes(t, fmt.Sprintf("request %d (lost %v)", die, lost), want)
 					})
 				}
 			}
-			t.Logf("%d points, %d refused as unclear creates", points, refused)
-			if refused > 4 {
-				t.Errorf("%d points were refused; only creates may be", refused)
-			}
+			t.Logf("%d points", points)
 		})
 	}
 }
 
-// resumes continues a run that was cut, and holds it to the unbroken one. It tells whether the resume was refused.
-func (b *bench) resumes(t *testing.T, point, want string) (refused bool) {
+// resumes continues a run that was cut, and holds it to the unbroken one.
+func (b *bench) resumes(t *testing.T, point, want string) {
 	t.Helper()
 	_, _, err := b.life(0, false)
-	if err != nil && strings.Contains(err.Error(), unsettled) {
-		if left := b.ready(); len(left) > 0 && strings.Contains(err.Error(), "asked for a session") {
-			t.Fatalf("%s: left running: %v", point, left)
-		}
-		return true
-	}
 	if err != nil {
 		t.Fatalf("%s: resume: %v", point, err)
 	}
@@ -226,7 +214,6 @@ func (b *bench) resumes(t *testing.T, point, want string) (refused bool) {
 	if left := b.ready(); len(left) > 0 {
 		t.Fatalf("%s: left running: %v", point, left)
 	}
-	return false
 }
 
 // TestStopThenResume ends a run in order at each step and continues it.

@@ -63,6 +63,7 @@ type Summary struct {
 	LastLoss   float64  // train/loss of the last step; NaN when there is none
 	LastEval   float64  // eval/loss of the last evaluation; NaN when there is none
 	Unreleased []string // what of ours may still be there
+	Twins      []string // resources that seem to be ours beside those that the run knows: a create was carried out twice
 	Idle       bool     // the run was complete before this life, which did nothing
 	Untold     error    // what a sink could not write; the run itself is not touched by it
 }

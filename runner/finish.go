@@ -109,8 +109,9 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 	if jerr := r.journal.Append(recEnd, rec); jerr == nil {
 		r.tidy(outcome)
 	}
+	twins := r.twins(ctx)
 	r.mu.Lock()
-	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased = outcome, r.lease.cost(), left
+	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased, r.summary.Twins = outcome, r.lease.cost(), left, twins
 	r.mu.Unlock()
 }
 
@@ -157,8 +158,11 @@ func endText(outcome string, err error) string {
 // release stops the session and the resource, as keep_resources says; left names what is still there.
 func (r *run) release(ctx context.Context, outcome string) (released, left []string) {
 	if r.lease == nil || r.lease.id == "" {
+		left = r.rescue(ctx)
+	}
+	if r.lease == nil || r.lease.id == "" {
 		if r.lease = r.heldLease(); r.lease == nil {
-			return nil, nil
+			return nil, left
 		}
 	}
 	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
@@ -169,6 +173,9 @@ func (r *run) release(ctx context.Context, outcome string) (released, left []str
 		} else {
 			left = append(left, "session "+g.id)
 		}
+	}
+	if r.lease.attached || keep {
+		r.stopStrays(ctx, r.lease.id, r.past.current())
 	}
 	if r.lease.attached {
 		return released, left

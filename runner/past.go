@@ -14,11 +14,14 @@ import (
 // trained now; abandoned are the measured steps that a later session began before.
 type past struct {
 	run       *runRecord
-	life      *lifeRecord // the last one
-	asked     int         // resources asked for, also those that were refused
+	life      *lifeRecord    // the last one
+	asked     []createRecord // resources asked for, also those that were refused
 	plan      *decided
 	resources []*held
-	unclear   *createRecord // a create without an answer
+	unclear   *createRecord    // a create without an answer
+	settled   []int            // attempts at a resource that were seen to have made nothing
+	tried     notCreatedRecord // the last create of a session that made nothing
+	triedGen  int              // the session that it was for
 	gens      []*generation
 	steps     []measured
 	evals     map[int]measured // by steps done
@@ -91,7 +94,7 @@ var readers = map[string]func(p *past, data []byte) error{
 	},
 	recCreate:     func(p *past, d []byte) error { return into(d, p.create) },
 	recCreated:    func(p *past, d []byte) error { return into(d, p.created) },
-	recNotCreated: func(p *past, d []byte) error { return into(d, func(notCreatedRecord) { p.unclear = nil }) },
+	recNotCreated: func(p *past, d []byte) error { return into(d, p.notCreated) },
 	recStop: func(p *past, d []byte) error {
 		return into(d, func(v stopRecord) {
 			if h := p.resource(v.ID); h != nil {
@@ -164,7 +167,7 @@ func into[T any](data []byte, keep func(T)) error {
 func (p *past) create(v createRecord) {
 	p.unclear = &v
 	if v.What != aSession {
-		p.asked++
+		p.asked = append(p.asked, v)
 		return
 	}
 	p.opens(v)
@@ -273,6 +276,37 @@ func (p *past) created(v createdRecord) {
 	}
 }
 
+// notCreated takes back a session that was never made. What its create has cut off stays cut off.
+func (p *past) notCreated(v notCreatedRecord) {
+	p.unclear = nil
+	if v.What == aResource && v.Why == whySettled {
+		p.settled = append(p.settled, v.Attempt)
+	}
+	if g := p.last(); v.What == aSession && g != nil && g.id == "" {
+		p.tried, p.triedGen = v, g.gen
+		p.gens = p.gens[:len(p.gens)-1]
+	}
+}
+
+// open is the create of a resource, or of a session, that has no answer; nil when there is none.
+func (p *past) open(what string) *createRecord {
+	if p.unclear == nil || p.unclear.What != what {
+		return nil
+	}
+	return p.unclear
+}
+
+// next is the number of the session to come, and of the attempt to make it.
+func (p *past) next() (gen, attempt int) {
+	if g := p.last(); g != nil {
+		gen = g.gen + 1
+	}
+	if p.tried.What == aSession && p.triedGen == gen {
+		attempt = p.tried.Attempt + 1
+	}
+	return gen, attempt
+}
+
 func (p *past) stopped(v stopRecord) {
 	if h := p.resource(v.ID); h != nil {
 		h.stopped = true
@@ -297,6 +331,14 @@ func (p *past) last() *generation {
 		return nil
 	}
 	return p.gens[len(p.gens)-1]
+}
+
+// current is the id of the session that is trained, empty where none is.
+func (p *past) current() string {
+	if g := p.last(); g != nil && !g.closed {
+		return g.id
+	}
+	return ""
 }
 
 // holding is the resource that has no stopped record, nil when there is none.

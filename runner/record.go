@@ -131,15 +131,18 @@ type createdRecord struct {
 	What     string  `json:"what"`
 	Attempt  int     `json:"attempt"`
 	ID       string  `json:"id"`
-	How      string  `json:"how"` // answer, attached
+	How      string  `json:"how"` // answer, adopted, attached
 	PriceUSD float64 `json:"price_usd_per_hour,omitempty"`
 	Pinned   string  `json:"base_weights_ref,omitempty"`
 }
 
+// whySettled is what was looked for, and not seen.
+const whySettled = "settled"
+
 type notCreatedRecord struct {
 	What    string `json:"what"`
 	Attempt int    `json:"attempt"`
-	Why     string `json:"why"` // refused
+	Why     string `json:"why"` // refused, settled, its resource is gone
 }
 
 type readyRecord struct {

@@ -35,6 +35,9 @@ type World struct {
 	Restart   bool   // begin again at the first step where no checkpoint is left
 	SkipStep  int    // the step, counted from 1, that failed and is to be left out; 0 for none
 	Hear      func(func(Event))
+	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
+	// lasts. nil: there is no other run to wait for.
+	Alone func(ctx context.Context) (free func(), err error)
 }
 
 // run is one life of a run.
@@ -72,6 +75,13 @@ type run struct {
 
 	mu      sync.Mutex // guards past and summary, once the stages run
 	summary Summary
+}
+
+// note changes what this life knows of the run as reading the journal again would.
+func (r *run) note(change func(*past)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r.past)
 }
 
 // Run trains to the plan's end, or continues the run whose journal is in w.Dir. stop asks for an orderly end: what is

@@ -13,6 +13,9 @@ import (
 // attend joins the session of the last life, or of the last stretch of this one, when it lives and holds nothing that is
 // in doubt, else begins a new one from the newest checkpoint, and loads the ledger.
 func (r *run) attend(ctx, stop context.Context) error {
+	if err := r.settleSession(ctx, stop); err != nil {
+		return err
+	}
 	g := r.past.last()
 	if g != nil && g.id != "" && !g.closed && !g.tainted() {
 		err := r.join(ctx, stop, g)
@@ -113,36 +116,16 @@ func (r *run) begin(ctx, stop context.Context) error {
 	if err != nil {
 		return err
 	}
-	gen := 0
-	if g := r.past.last(); g != nil {
-		gen = g.gen + 1
-	}
 	r.tell(Event{Kind: StageEvent, Done: from.Done, Text: opening(from)})
-	g := newGeneration(gen, 0, from)
-	spec := r.sessionSpec(g)
-	rec := createRecord{What: aSession, Gen: &gen, From: &from, Reason: r.because(gen), Skip: r.skips(), Body: sessionBodyOf(spec)}
-	if err := r.journal.Append(recCreate, rec); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	r.past.opens(rec)
-	r.past.begin(g)
-	r.mu.Unlock()
-	r.clearInflight() // of sessions that are over
-	s, err := r.world.Backend.Open(ctx, spec)
+	s, err := r.openAt(ctx, stop, from)
 	if err != nil {
-		return r.notCreated(aSession, 0, err)
-	}
-	made := createdRecord{What: aSession, ID: s.ID(), How: "answer"}
-	if err := r.journal.Append(recCreated, made); err != nil {
 		return err
 	}
-	r.past.created(made)
 	now, err := r.running(ctx, stop, s)
 	if err != nil {
 		return err
 	}
-	r.session, r.gen = s, g
+	r.session, r.gen = s, r.past.last()
 	r.ledger = r.newLedger(s)
 	return r.started(ctx, now)
 }

@@ -28,6 +28,9 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 	for _, left := range s.Unreleased {
 		fmt.Fprintf(a.out, "still there: %s\n", left)
 	}
+	for _, id := range s.Twins {
+		fmt.Fprintf(a.out, "still there: resource %s, which a create of this run seems to have made beside its own; stop it with `trainer resources stop %s`\n", id, id)
+	}
 	if err != nil && s.Outcome == "complete" {
 		fmt.Fprintf(a.out, "next: `trainer resume %s` fetches what is missing; nothing is trained or paid for\n", s.Dir)
 	}
