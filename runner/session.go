@@ -127,6 +127,7 @@ func (r *run) begin(ctx, stop context.Context) error {
 	r.mu.Lock()
 	r.past.opens(rec)
 	r.past.begin(g)
+	r.summary = r.past.summary(r.world.Dir, len(r.plan.Rates))
 	r.mu.Unlock()
 	r.clearInflight() // of sessions that are over
 	s, err := r.world.Backend.Open(ctx, spec)
