@@ -142,7 +142,8 @@ func (r *run) saved(ctx context.Context, o *operation, done, updates int) error 
 		r.ledger.taint(err)
 		return err
 	}
-	if err := r.ledger.tainted(); err != nil { // it may hold what is not in the plan
+	// What failed behind it does not touch it; where the order is broken, nobody knows what is behind it.
+	if err := r.ledger.tainted(); failureOf(err) == disorder {
 		return err
 	}
 	rec := checkpointRecord{Gen: r.gen.gen, Done: done, Updates: updates, Kind: "training", ID: c.ID, ServerStep: c.Step,

@@ -125,7 +125,7 @@ func (r *run) verdict(ctx context.Context, err error) (action, error) {
 	f := failureOf(err)
 	var unfit *Unfit
 	switch {
-	case errors.As(err, &unfit) && f == nonFinite && r.in.Recipe.Train.OnNonFinite == "skip_batch":
+	case errors.As(err, &unfit) && r.leavesOut(f):
 		return rollBack, err
 	case errors.Is(err, ErrHopeless):
 		return giveUp, err

@@ -54,16 +54,17 @@ func (r *run) sift() error {
 	if !ok || costs(coded(code), true) != giveUp {
 		return nil
 	}
-	again := r.in.Recipe.Train.OnNonFinite == "skip_batch" && coded(code) == nonFinite
-	if again && r.past.leftOut < mostSkips {
+	if r.leavesOut(coded(code)) {
 		r.leaveOut, r.reason = &in.Step, toSkip
 		return nil
 	}
-	var err error = &Failed{Op: opOf(in.Kind), ID: r.past.last().acks[in.Key], Code: code, Message: "the same rows fail again"}
-	if again {
-		err = fmt.Errorf("%w; train.on_non_finite has left out %d steps of this run", err, mostSkips)
-	}
+	err := &Failed{Op: opOf(in.Kind), ID: r.past.last().acks[in.Key], Code: code, Message: "the same rows fail again"}
 	return r.explain(&spoiling{slot{step: in.Step, kind: in.Kind, index: in.Index}, err})
+}
+
+// leavesOut says whether the recipe leaves out a step that fails with f, and has not done so too often.
+func (r *run) leavesOut(f failure) bool {
+	return f == nonFinite && r.in.Recipe.Train.OnNonFinite == "skip_batch" && r.past.leftOut < mostSkips
 }
 
 func wrongSkip(k int, in intentRecord, failed bool) error {
@@ -108,7 +109,11 @@ func (r *run) explain(err error) error {
 	}
 	rows := r.rowsOf(s.slot)
 	if costs(coded(failed.Code), true) == giveUp {
-		return &Unfit{s.slot.step, rows, s.err}
+		err := s.err
+		if n := r.past.leftOut; n >= mostSkips && coded(failed.Code) == nonFinite {
+			err = fmt.Errorf("%w; train.on_non_finite has left out %d steps of this run", err, n)
+		}
+		return &Unfit{s.slot.step, rows, err}
 	}
 	return fmt.Errorf("step %d%s: %w", s.slot.step+1, ofRows(rows), s.err)
 }

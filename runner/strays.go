@@ -54,7 +54,10 @@ func (r *run) openOnce(ctx context.Context, from origin) (Session, createRecord,
 	if err := r.journal.Append(recCreate, rec); err != nil {
 		return nil, rec, err
 	}
-	r.note(func(p *past) { p.create(rec) })
+	r.note(func(p *past) {
+		p.create(rec)
+		r.summary = p.summary(r.world.Dir, len(r.plan.Rates))
+	})
 	r.clearInflight() // of sessions that are over
 	s, err := r.world.Backend.Open(ctx, spec)
 	if err != nil {
