@@ -466,11 +466,13 @@ type EarlyStop struct {
 
 // Checkpoint says when weights are saved and which are kept.
 type Checkpoint struct {
-	// Every so many steps; null is off. A training checkpoint is always made at the end and on a graceful stop.
+	// Every so many steps; null is off. A training checkpoint is always made at the end and on a graceful stop; a cadence longer
+	// than the run leaves that one.
 	Every *int `yaml:"every" default:"20" validate:"omitempty,gte=1"`
-	// EveryDuration of training; null is off.
+	// EveryDuration since the one before; null is off.
 	EveryDuration *time.Duration `yaml:"every_duration" default:"30m" validate:"omitempty,gte=1s"`
-	// KeepLast is for downloaded copies and what is listed: the service has no delete route.
+	// KeepLast so many of each kind, training and inference: older ones are listed as forgotten and their copies removed. At the
+	// service they stay, which has no delete route.
 	KeepLast int `yaml:"keep_last" default:"3" validate:"gte=1"`
 	// KeepBest keeps the checkpoint with the best metric too; null is off.
 	KeepBest *KeepBest `yaml:"keep_best"`
@@ -478,7 +480,8 @@ type Checkpoint struct {
 	InferenceEvery *int `yaml:"inference_every" validate:"omitempty,gte=1"`
 	// InferenceAtEnd registers the final weights for inference.
 	InferenceAtEnd bool `yaml:"inference_at_end" default:"true"`
-	// Download: which checkpoints are copied into the run folder.
+	// Download: which inference checkpoints are copied into the run folder, under checkpoints/: none, the final one once the GPUs
+	// are released, or those kept, beside the training. A copy is of the adapter where that is what is registered.
 	Download string `yaml:"download" default:"none" validate:"oneof=none final kept"`
 }
 

@@ -128,6 +128,29 @@ func TestSeveralThatACreateMayHaveMade(t *testing.T) {
 	}, "double-create:on=create-resource,at=1", "drop:when=after,on=create-resource,at=1")
 }
 
+// TestATwinIsOfferedToGC: once its run is at its end, what a create of it has made twice is stopped as what dead runs leave.
+func TestATwinIsOfferedToGC(t *testing.T) {
+	b := newBench(t)
+	b.against(sandbox.Options{}, func(t *testing.T) {
+		if s, err := b.through(b.server); err != nil || len(s.Twins) != 1 {
+			t.Fatalf("%v; twins %v", err, s.Twins)
+		}
+		twin := b.mine(t)
+		if h := b.holdings(t); h.Reason(twin) != "a create of its run was carried out twice, or late" {
+			t.Errorf("%s: %q", twin.ID, h.Reason(twin))
+		}
+		if err := runner.Collect(t.Context(), b.dir, twin, client(b.server)); err != nil {
+			t.Error(err)
+		}
+		if left := b.readyNow(t); len(left) != 0 {
+			t.Errorf("left running: %v", left)
+		}
+		if h := b.holdings(t); len(h.Held) != 0 || h.Reason(twin) != "" {
+			t.Errorf("behind it %+v", h)
+		}
+	}, "double-create:on=create-resource,at=1")
+}
+
 // TestAnothersResourceIsNotTaken: what looks like ours, and has a session of someone else on it, is not.
 func TestAnothersResourceIsNotTaken(t *testing.T) {
 	b := newBench(t)

@@ -56,6 +56,7 @@ func (r *run) alone(stop context.Context) (free func(), err error) {
 // ask sends one create, unless what an earlier one has made turns up now.
 func (l *lease) ask(ctx context.Context) (Resource, error) {
 	r := l.r
+	r.remember()
 	known, at, err := r.world.Resources.Mine(ctx, false)
 	if err != nil {
 		return Resource{}, fmt.Errorf("list the resources there are: %w", err)

@@ -266,7 +266,9 @@ func (p *past) cut(done int) {
 }
 
 func (p *past) created(v createdRecord) {
-	p.unclear = nil
+	if c := p.open(v.What); c != nil && c.Attempt == v.Attempt {
+		p.unclear = nil
+	}
 	if v.What == aResource {
 		p.resources = append(p.resources, &held{id: v.ID, attached: v.How == "attached", price: v.PriceUSD})
 		return

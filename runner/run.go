@@ -38,6 +38,8 @@ type World struct {
 	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
 	// lasts. nil: there is no other run to wait for.
 	Alone func(ctx context.Context) (free func(), err error)
+	// Remember writes down where the run is, on disk when it returns, before anything is asked for that bills; nil: nowhere.
+	Remember func(runID string) error
 }
 
 // run is one life of a run.

@@ -26,3 +26,21 @@ func TestSpeedIsToldOverTheNewestSteps(t *testing.T) {
 		t.Errorf("%v tokens a second, want 10", got)
 	}
 }
+
+func TestAStepTakesWhatTheNewestTook(t *testing.T) {
+	var s speed
+	if got := s.perStep(); got != 0 {
+		t.Errorf("%v seconds before the first step", got)
+	}
+	s.add(1, 4)
+	s.add(1, 2)
+	if got := s.perStep(); got != 3 {
+		t.Errorf("%v seconds, want the mean of 4 and 2", got)
+	}
+	for range speedSteps {
+		s.add(1, 10)
+	}
+	if got := s.perStep(); got != 10 {
+		t.Errorf("%v seconds, want 10: what is older does not count", got)
+	}
+}

@@ -16,6 +16,8 @@ import (
 
 // app is the outside world of every command; tests make their own.
 type app struct {
+	in       io.Reader
+	inTTY    bool // in is a terminal, whose person can be asked
 	out, err io.Writer
 	getenv   func(string) string
 	tty      bool // err is a terminal that a bar can be drawn on
@@ -24,9 +26,10 @@ type app struct {
 }
 
 func main() {
-	a := &app{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
 	a.tty, a.width = terminal(os.Stderr)
 	a.outTTY, _ = terminal(os.Stdout)
+	a.inTTY = asks(os.Stdin)
 	os.Exit(a.main(context.Background(), os.Args))
 }
 

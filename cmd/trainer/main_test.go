@@ -2,7 +2,8 @@ package main
 
 import (
 	"errors"
-	"net/http/httptest"
+	"net"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -49,9 +50,12 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s, err := sandbox.Open(o)
 	ts.Check(err)
-	web := httptest.NewServer(s)
-	ts.Defer(func() { web.Close(); _ = s.Close() })
-	ts.Setenv("TOGETHER_BASE_URL", web.URL)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	web := &http.Server{Handler: s}
+	go func() { _ = web.Serve(ln) }()
+	ts.Defer(func() { _ = web.Close(); _ = s.Close() }) // it waits for no request, which a fault may hold
+	ts.Setenv("TOGETHER_BASE_URL", "http://"+ln.Addr().String())
 	ts.Setenv("TOGETHER_API_KEY", "any")
 }
 

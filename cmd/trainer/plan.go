@@ -71,6 +71,10 @@ func (a *app) printPlan(r *recipe.Recipe, in *runner.Inputs, p *runner.Plan, off
 	if err := report.Plan(a.out, p, a.width); err != nil {
 		return err
 	}
+	fmt.Fprintln(a.out)
+	for _, line := range saves(r.Checkpoint, len(p.Rates)) {
+		fmt.Fprintln(a.out, line)
+	}
 	if offline {
 		fmt.Fprintln(a.out, "\nnot asked: the service's limits and price, since TOGETHER_API_KEY is not set")
 	}

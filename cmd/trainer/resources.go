@@ -20,21 +20,14 @@ func (a *app) resources() *cli.Command {
 		Name: "resources", Usage: "what is billing now",
 		Subcommands: []*cli.Command{
 			{
-				Name: "list", Usage: "list your resources that have not ended",
+				Name: "list", Usage: "list your resources that have not ended: since when they bill, how much, whose they are",
 				Description: "Examples:\n  trainer resources list\n  trainer resources list --all --json",
-				Flags:       []cli.Flag{jsonFlag, &cli.BoolFlag{Name: "all", Usage: "those that have ended too"}},
+				Flags:       []cli.Flag{jsonFlag, lookFlag, &cli.BoolFlag{Name: "all", Usage: "those that have ended too"}},
 				Action: func(c *cli.Context) error {
-					l, err := a.service()
-					if err != nil {
-						return err
-					}
-					mine, _, err := l.client.Mine(c.Context, c.Bool("all"))
-					if err != nil {
-						return err
-					}
-					return a.printResources(mine, c.Bool("json"))
+					return a.listResources(c.Context, c.Bool("all"), c.Bool("json"), c.String("runs-dir"))
 				},
 			},
+			a.gc(),
 			{
 				Name: "stop", Usage: "stop resources and release their GPUs", ArgsUsage: "ID…",
 				Description: "Without --force a resource with active sessions is refused.",

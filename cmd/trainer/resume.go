@@ -49,9 +49,9 @@ func (a *app) resume() *cli.Command {
 
 // manner is how a life is lived: what its flags say that its recipe does not.
 type manner struct {
-	json, takeOver, restart bool
-	skipStep                int
-	shape                   string // --wire; empty: as before
+	json, yes, takeOver, restart bool
+	skipStep                     int
+	shape                        string // --wire of a resume; empty: as before
 }
 
 func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner) error {

@@ -31,6 +31,7 @@ func (a *app) run() *cli.Command {
 		Description: "Checks the recipe and all it names, provisions, trains, saves, releases. Ctrl-C ends in order: the open step is\nfinished, saved, and everything is released; a second Ctrl-C releases at once.\n\n" +
 			"Examples:\n  trainer run recipes/quickstart.yaml\n  trainer run recipe.yaml --sandbox --set train.num_steps=20\n  TOGETHER_API_KEY=… trainer run recipe.yaml",
 		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag, wireFlag,
+			&cli.BoolFlag{Name: "yes", Usage: "do not ask before a run that costs money"},
 			&cli.StringFlag{Name: "attach", Usage: "train on the running resource `ID`, which is not stopped afterwards"}},
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
@@ -48,7 +49,7 @@ func (a *app) run() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), c.Bool("json"), shape)
+			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), manner{json: c.Bool("json"), yes: c.Bool("yes")}, shape)
 		},
 	}
 }
@@ -61,7 +62,7 @@ func one(c *cli.Context, what string) (string, error) {
 	return c.Args().First(), nil
 }
 
-func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox, json bool, shape wire.Shape) error {
+func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox bool, how manner, shape wire.Shape) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := recipe.Load(path, sets...)
@@ -83,6 +84,9 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 	if err := a.check(stop, in, p, w); err != nil {
 		return err
 	}
+	if err := a.agree(stop, w, r, p, how.yes); err != nil {
+		return err
+	}
 	dir, err := runner.NewFolder(runs, r, time.Now())
 	if err != nil {
 		return err
@@ -90,7 +94,7 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 	for _, h := range hints(in) {
 		fmt.Fprintln(a.err, h)
 	}
-	return a.live(hard, stop, in, p, w, dir, manner{json: json})
+	return a.live(hard, stop, in, p, w, dir, how)
 }
 
 // prepare opens what the recipe names and plans.

@@ -16,4 +16,7 @@ func terminal(f *os.File) (bool, int) {
 	return err == nil && w > 0, w
 }
 
+// asks says whether somebody can type into f.
+func asks(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
 func (a *app) color() bool { return a.tty && a.getenv("NO_COLOR") == "" }

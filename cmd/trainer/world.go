@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trainer/internal/journal"
 	"trainer/internal/report"
+	"trainer/internal/runs"
 	"trainer/internal/sandbox"
 	"trainer/internal/together"
 	"trainer/internal/wire"
@@ -154,10 +157,40 @@ func customHeaders(text string) (http.Header, error) {
 // world introduces the parts of a run to each other.
 func (a *app) world(w where, l *link, dir string, json bool) runner.World {
 	sinks := report.Sinks(report.Options{Out: a.out, Err: a.err, TTY: a.tty, OutTTY: a.outTTY, JSON: json, Dir: dir, Width: a.width, Color: a.color()})
-	return runner.World{
+	world := runner.World{
 		Backend: l.client, Resources: l.client, Downloads: l.client, Sinks: sinks, Dir: dir, Version: versionText(), Sandbox: w.sandbox,
 		Hear: func(tell func(runner.Event)) { l.tell.Store(&tell) },
 	}
+	if !w.embedded { // a sandbox in the run's own process ends with it
+		world.Remember = func(id string) error { return a.remember(id, dir, w.base) }
+		world.Alone = a.alone
+	}
+	return world
+}
+
+// remember writes a run into the machine's list of those that may leave something billing.
+func (a *app) remember(id, dir, base string) error {
+	path, err := runs.Path(a.getenv)
+	if err != nil {
+		return err
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(base, "@") {
+		base = "" // it carries a password
+	}
+	return runs.Remember(path, runs.Entry{Time: time.Now(), RunID: id, Dir: at, Service: base})
+}
+
+// alone keeps the runs of this machine from asking for resources at the same time.
+func (a *app) alone(ctx context.Context) (free func(), err error) {
+	path, err := runs.Path(a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return journal.Alone(ctx, filepath.Join(filepath.Dir(path), "create.lock"))
 }
 
 func sandboxDir(run string) string { return filepath.Join(run, "sandbox") }

@@ -31,6 +31,7 @@ var rooms = map[string][]string{
 	"internal/worker":         {},
 	"internal/journal":        {},
 	"internal/download":       {"internal/journal"},
+	"internal/runs":           {},
 	"internal/wire":           {"loss"},
 	"internal/together":       {"internal/wire", "internal/download", "runner", "recipe", "loss"},
 	"internal/probe":          {"internal/wire", "runner", "recipe"},
@@ -45,7 +46,7 @@ var rooms = map[string][]string{
 var rim = []string{"cmd/trainer", "bench"}
 
 // onlyStandard are the rooms without a module from outside, but for what modules names them for.
-var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/worker", "internal/journal", "internal/download", "internal/sandbox/engine", "internal/layout"}
+var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/worker", "internal/journal", "internal/download", "internal/runs", "internal/sandbox/engine", "internal/layout"}
 
 // modules says who alone may import what from outside, a path and all below it; what is not here is free to every room that
 // is not onlyStandard. C is cgo, which nobody may use.

@@ -18,6 +18,7 @@ const (
 	stepSeconds     = "time/step_seconds"
 	elapsedSeconds  = "time/elapsed_seconds"
 	costUSD         = "cost/usd"
+	costForecast    = "cost/forecast_usd" // of the whole run, at the pace of its newest steps
 	trainedTokens   = "trained_tokens"
 )
 
@@ -36,6 +37,7 @@ var headlines = []headline{
 	{learningRate, "learning_rate", "lr %s", 6, Rate},
 	{tokensPerSecond, "tokens/s", "%s tok/s", 5, Short},
 	{costUSD, "cost", "%s", 4, USD},
+	{costForecast, "forecast", "of %s", 8, USD},
 }
 
 // field is a name with its value in text.
@@ -44,7 +46,7 @@ type field struct{ name, value string }
 // shown tells whether a metric is worth its place: dollars are only where something has a price.
 func shown(r runner.RunInfo, metrics map[string]float64, key string) bool {
 	v, ok := metrics[key]
-	return ok && (key != costUSD || v != 0 || r.PriceUSDPerHour != 0)
+	return ok && (key != costUSD && key != costForecast || v != 0 || r.PriceUSDPerHour != 0)
 }
 
 // stepFields are the headlines that the metrics of a step have.

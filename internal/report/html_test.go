@@ -156,6 +156,7 @@ func TestPageOfAWholeRun(t *testing.T) {
 			runner.Event{Time: at(float64(done) * 2), Kind: runner.SaveEvent, Done: done, Text: fmt.Sprintf("training ckpt_%04d", done)})
 	}
 	events = append(events,
+		runner.Event{Time: at(400), Kind: runner.SaveEvent, Done: 200, Text: "inference ckpt_i200 registered as ml_200"},
 		runner.Event{Time: at(500), Kind: runner.RetryEvent, Done: 250, Text: "GET /v1/rl/…: 503, again in 2s"},
 		runner.Event{Time: at(801), Kind: runner.EndEvent, Done: 400, Text: "complete", Metrics: map[string]float64{"cost/usd": 4.02}})
 	page := f.events(events...).page()
@@ -163,7 +164,19 @@ func TestPageOfAWholeRun(t *testing.T) {
 	for _, want := range []string{
 		"<h1>capitals</h1>", "run 0f3e", `badge good">complete`, "of 400", "train/loss", "smoothed over 10 steps", "ckpt_0400", "$4.02", "13m21s",
 		"5a1c0d9e", "recipes/capitals.yaml", "# recipe.yaml:2", "api/grad_norm", "503, again in 2s", "0.7273",
+		`<td class="mono">ckpt_i200</td><td class="mono">ml_200</td>`, "<code>trainer checkpoints download " + f.dir + " --out model</code>",
 	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestPageOfAnOpenRunForecastsItsCost(t *testing.T) {
+	r := runner.RunInfo{Name: "open", PriceUSDPerHour: 12.4, Plan: &runner.Plan{Rates: make([]float64, 10)}}
+	page := newFolder(t).about(r).write("metrics.jsonl", "{\"step\":1,\"train/loss\":1,\"cost/usd\":0.5,\"cost/forecast_usd\":4.75}\n").
+		events(runner.Event{Time: at(9), Kind: runner.StepEvent, Done: 1, Metrics: map[string]float64{"cost/usd": 0.5}}).page()
+	for _, want := range []string{"$0.50", "at $12.40 an hour, $4.75 forecast for all steps"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

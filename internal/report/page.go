@@ -134,6 +134,9 @@ func tiles(h *history) []tile {
 		if h.about.USDPerH > 0 {
 			t.Detail = "at " + USD(h.about.USDPerH) + " an hour"
 		}
+		if s := h.series[costForecast]; len(s) > 0 && h.about.Plan != nil && h.done < len(h.about.Plan.Rates) {
+			t.Detail = strings.TrimPrefix(t.Detail+", "+USD(s[len(s)-1].Y)+" forecast for all steps", ", ")
+		}
 		if mark(h.about.info()) != "" {
 			t.Name = "cost, rehearsed"
 		}
@@ -229,7 +232,7 @@ func (p *page) small(c chart) {
 // plainMetric tells whether a metric gets a chart of its own: it is not shown elsewhere and is no mere counter.
 func plainMetric(name string) bool {
 	switch name {
-	case trainLoss, learningRate, tokensPerSecond, elapsedSeconds, costUSD, "epoch", "generation", "tokens", trainedTokens:
+	case trainLoss, learningRate, tokensPerSecond, elapsedSeconds, costUSD, costForecast, "epoch", "generation", "tokens", trainedTokens:
 		return false
 	}
 	return !strings.HasPrefix(name, "eval/")
