@@ -27,7 +27,7 @@ func (r *run) open() error {
 	if err := os.MkdirAll(r.inflight(), 0o700); err != nil {
 		return fmt.Errorf("make the folder of stored requests: %w", err)
 	}
-	if err := r.plan.Lock.write(r.world.Dir); err != nil {
+	if err := r.plan.Lock.write(r.world.Dir, r.past.run.RunID); err != nil {
 		return err
 	}
 	device, inode, err := journal.Folder(r.world.Dir)

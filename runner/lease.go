@@ -66,6 +66,9 @@ func (l *lease) find(ctx, stop context.Context) (Resource, error) {
 	if id := r.in.Recipe.ModelResourcesID; id != nil {
 		return l.attach(ctx, *id)
 	}
+	if err := r.unexplained(ctx); err != nil {
+		return Resource{}, err
+	}
 	for h := r.past.holding(); h != nil; h = r.past.holding() {
 		res, err := r.world.Resources.Resource(ctx, h.id)
 		var refused *Refused

@@ -34,6 +34,7 @@ type past struct {
 	leftOut   int                    // of which train.on_non_finite decided
 	furthest  int                    // the most steps that a verified checkpoint held
 	fruitless int                    // rollbacks of the last life since then
+	salvaged  *salvageRecord         // records are lost, and no session was made since; nil: none
 	disorder  bool                   // the service was seen not to keep the order of operations
 }
 
@@ -145,7 +146,8 @@ var readers = map[string]func(p *past, data []byte) error{
 	recCheckpoint: func(p *past, d []byte) error {
 		return into(d, p.checkpoint)
 	},
-	recForget: func(p *past, d []byte) error { return into(d, p.forget) },
+	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
+	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
 
 func (p *past) read(rec journal.Record) error {
@@ -273,6 +275,7 @@ func (p *past) created(v createdRecord) {
 		p.resources = append(p.resources, &held{id: v.ID, attached: v.How == "attached", price: v.PriceUSD})
 		return
 	}
+	p.salvaged = nil
 	if g := p.last(); g != nil {
 		g.id = v.ID
 	}

@@ -27,6 +27,7 @@ const (
 	recStop       = "stop"
 	recStopped    = "stopped"
 	recEnd        = "end"
+	recSalvage    = "salvage"
 )
 
 type runRecord struct {
@@ -273,6 +274,14 @@ type stopRecord struct {
 	What string `json:"what"`
 	ID   string `json:"id"`
 	Why  string `json:"why,omitempty"`
+}
+
+// salvageRecord stands where the records behind it were damaged, and are lost.
+type salvageRecord struct {
+	Kept   string `json:"kept"` // the file of the damaged journal, in the run folder
+	Line   int    `json:"line"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"` // that were cut off
 }
 
 type endRecord struct {

@@ -103,7 +103,7 @@ func (p *past) candidates() []checkpointRecord {
 	}
 	slices.SortStableFunc(all, func(a, b checkpointRecord) int { return cmp.Compare(b.Done, a.Done) })
 	g := p.last()
-	if g == nil || !g.tainted() || slices.ContainsFunc(p.steps, func(m measured) bool { return m.Gen == g.gen }) {
+	if g == nil || p.salvaged != nil || !g.tainted() || slices.ContainsFunc(p.steps, func(m measured) bool { return m.Gen == g.gen }) {
 		return all
 	}
 	older := slices.DeleteFunc(slices.Clone(all), func(c checkpointRecord) bool { return c.Done >= g.from.Done })

@@ -31,6 +31,7 @@ type World struct {
 	Dir       string // the run folder, made by NewFolder
 	Version   string // of this binary
 	Sandbox   bool   // Backend is the sandbox
+	Salvage   bool   // go on from what stands before the damage of a journal
 	TakeOver  bool   // continue a copy of a run folder, or one from another machine
 	Restart   bool   // begin again at the first step where no checkpoint is left
 	SkipStep  int    // the step, counted from 1, that failed and is to be left out; 0 for none
@@ -91,9 +92,14 @@ func (r *run) note(change func(*past)) {
 // the release. The error is nil when the run is complete; errors.Is tells ErrInterrupted, ErrBudget, ErrDrift and
 // ErrHopeless. The summary is valid also beside an error.
 func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, err error) {
+	if w.Salvage {
+		if err := salvage(w.Dir); err != nil {
+			return Summary{}, err
+		}
+	}
 	j, records, err := journal.Open(w.Dir)
 	if err != nil {
-		return Summary{}, fmt.Errorf("open the run: %w", err)
+		return Summary{}, unopened(w.Dir, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	r := &run{in: in, plan: p, world: w, journal: j, begun: time.Now()}

@@ -17,7 +17,10 @@ const lookSession = time.Minute
 func (r *run) openAt(ctx, stop context.Context, from origin) (Session, error) {
 	var asked error
 	var none *Unclear
-	cleared := false
+	cleared := r.past.salvaged != nil
+	if cleared { // those of lost records hold places, and may have the names to come
+		r.stopStrays(ctx, r.lease.id, "")
+	}
 	for tries := 0; tries < createTries; tries++ {
 		s, rec, err := r.openOnce(ctx, from)
 		if err == nil {
@@ -82,6 +85,9 @@ func (r *run) settleSession(ctx, stop context.Context) error {
 	g := r.past.last()
 	if c == nil || g == nil {
 		return nil
+	}
+	if r.past.salvaged != nil { // it may have been trained since
+		return r.nothing(*c, "the journal was salvaged")
 	}
 	name := r.sessionSpec(g).DisplayName
 	r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("a session was asked for, and no answer seen: looking for it, for %v at most", lookSession)})

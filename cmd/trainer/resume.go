@@ -28,6 +28,7 @@ func (a *app) resume() *cli.Command {
 			"  trainer resume runs/x --skip-step 40     # which failed for what is in its rows",
 		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag,
 			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"},
+			&cli.BoolFlag{Name: "salvage", Usage: "where the journal is damaged, go on from what stands before the damage"},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again at the first step where no checkpoint is left"},
 			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}},
 		Action: func(c *cli.Context) error {
@@ -41,7 +42,7 @@ func (a *app) resume() *cli.Command {
 			if _, err := shapeOf(c); err != nil {
 				return err
 			}
-			how := manner{json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), skipStep: c.Int("skip-step"), shape: c.String("wire")}
+			how := manner{json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), salvage: c.Bool("salvage"), skipStep: c.Int("skip-step"), shape: c.String("wire")}
 			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how)
 		},
 	}
@@ -49,9 +50,10 @@ func (a *app) resume() *cli.Command {
 
 // manner is how a life is lived: what its flags say that its recipe does not.
 type manner struct {
-	json, yes, takeOver, restart bool
-	skipStep                     int
-	shape                        string // --wire of a resume; empty: as before
+	json, yes, takeOver, restart, salvage bool
+
+	skipStep int
+	shape    string // --wire of a resume; empty: as before
 }
 
 func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner) error {

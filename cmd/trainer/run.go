@@ -136,7 +136,7 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 	}
 	began := time.Now()
 	world := a.world(w, l, dir, how.json)
-	world.TakeOver, world.Restart, world.SkipStep = how.takeOver, how.restart, how.skipStep
+	world.TakeOver, world.Restart, world.Salvage, world.SkipStep = how.takeOver, how.restart, how.salvage, how.skipStep
 	s, err := runner.Run(hard, stop, in, p, world)
 	err = errors.Join(err, l.close())
 	if s.Idle {
