@@ -41,6 +41,7 @@ var members = map[string]string{
 	"meter":       "resource:string ready_seconds:number cost:number server_time:string",
 	"stop":        "what:string id:string why?:string",
 	"stopped":     "what:string id:string why?:string",
+	"salvage":     "kept:string line:number offset:number bytes:number",
 	"end":         "outcome:string code?:string step:number released:array unsaved:number",
 }
 
