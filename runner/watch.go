@@ -39,7 +39,7 @@ func (l *lease) watch(ctx context.Context, halt context.CancelCauseFunc) (closin
 				continue
 			}
 			last = time.Now()
-			err := l.look(ctx)
+			err := l.lookOnce(ctx)
 			if failureOf(err) == lost {
 				l.r.ledger.lose(err)
 			} else if err != nil {
@@ -69,6 +69,13 @@ func (l *lease) overrun() error {
 		return fmt.Errorf("%w: limits.max_cost_usd %g, spent %.2f", ErrBudget, *c, l.cost())
 	}
 	return nil
+}
+
+// lookOnce is a look that a network without an answer holds up no longer than until the next one is due.
+func (l *lease) lookOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
+	return l.look(ctx)
 }
 
 // look reads the resource, writes the meter down, and keeps a long pause of ours from being taken for death: expiry is

@@ -130,6 +130,7 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 			return err
 		}
 	}
+	w.patience = in.Recipe.InactiveTimeout / 2
 	l, err := a.connect(w, store)
 	if err != nil {
 		return err

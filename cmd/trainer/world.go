@@ -29,7 +29,8 @@ type where struct {
 	embedded bool   // in this process
 	base     string // address; empty where embedded
 	key      string
-	shape    wire.Shape // of the samples that are sent
+	shape    wire.Shape    // of the samples that are sent
+	patience time.Duration // of a run, with a service that does not answer; 0: a few tries
 }
 
 // errNoKey offers the free way.
@@ -109,7 +110,7 @@ func (a *app) connect(w where, dir string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers, Shape: w.shape}
+	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers, Shape: w.shape, Patience: w.patience}
 	if w.embedded {
 		if l.server, err = sandbox.Open(sandbox.Options{Dir: dir}); err != nil {
 			return nil, err
