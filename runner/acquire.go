@@ -19,6 +19,9 @@ func (r *run) open() error {
 	if r.past.run == nil {
 		reason = "run"
 		rec := runRecord{Format: journalFormat, RunID: uuid.NewString(), RecipeHash: r.in.Recipe.Hash(), LockHash: r.plan.Lock.Hash()}
+		if s := r.in.Start; s != nil {
+			rec.Parent = &parent{s.RunID, s.CheckpointID, s.Done, s.Updates}
+		}
 		if err := r.journal.Append(recRun, rec); err != nil {
 			return err
 		}
@@ -48,6 +51,9 @@ func (r *run) inflight() string { return filepath.Join(r.world.Dir, "inflight") 
 func (r *run) info() RunInfo {
 	info := RunInfo{ID: r.past.run.RunID, Name: r.in.Recipe.RunName(), Dir: r.world.Dir, BaseModel: r.in.Recipe.BaseModel,
 		Recipe: r.in.Recipe.Path(), Plan: r.plan, Done: r.past.done(), Sandbox: r.world.Sandbox, StandIn: r.in.StandIn, Version: r.world.Version}
+	if r.in.Start != nil {
+		info.Start = r.in.Start.String()
+	}
 	if r.plan.Cost != nil {
 		info.PriceUSDPerHour = r.plan.Cost.USDPerHour
 	}
@@ -88,7 +94,7 @@ func (r *run) lookahead() int {
 // fulfilled says that an earlier life has done all there is to do, and did not come to saying so.
 func (r *run) fulfilled() bool {
 	done := r.past.done()
-	if done < len(r.plan.Rates) && !r.early.stopped() || done == 0 || !r.had.training[done] || r.evalsAt(done) {
+	if done < len(r.plan.Rates) && !r.early.stopped() || done == r.past.begun().Done || !r.had.training[done] || r.evalsAt(done) {
 		return false
 	}
 	return r.had.inference[done] || !r.in.Recipe.Checkpoint.InferenceAtEnd
@@ -115,6 +121,9 @@ func (r *run) position() error {
 	for d, e := range r.past.evals {
 		r.had.evals[d] = true
 		evals = append(evals, e)
+	}
+	if d := r.past.begun().Done; d > 0 { // the run that this one is forked from has seen to what was due there
+		r.had.training[d], r.had.inference[d], r.had.evals[d] = true, true, true
 	}
 	slices.SortFunc(evals, func(a, b measured) int { return a.Done - b.Done })
 	r.early = newEarlyStop(r.in.Recipe.Eval.EarlyStop, evals)

@@ -50,11 +50,13 @@ type RunInfo struct {
 	Sandbox         bool
 	PriceUSDPerHour float64
 	Version         string // of this binary
+	Start           string // where the run has begun, in words; empty: at the base model's weights
 }
 
 // Summary is how a life ended.
 type Summary struct {
 	Outcome    string // complete, interrupted, budget, failed
+	Begun      int    // steps that were done where the run began: of a fork
 	Done       int
 	Steps      int
 	CostUSD    float64

@@ -22,7 +22,7 @@ const (
 // a row that has changed.
 func (r *run) finish(ctx context.Context, err error) error {
 	done, updates := r.doneSteps(), r.past.updates()
-	if done == 0 || ctx.Err() != nil || r.ledger.tainted() != nil {
+	if done == r.past.begun().Done || ctx.Err() != nil || r.ledger.tainted() != nil {
 		return err
 	}
 	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !r.refusedBetween(done, err) {
@@ -102,8 +102,8 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 	}
 	released, left := r.release(ctx, outcome)
 	rec.Released = append(rec.Released, released...)
-	if c, ok := r.past.newest(); rec.Step > 0 && (!ok || c.Done < rec.Step) {
-		rec.Unsaved = rec.Step - c.Done
+	if c, _ := r.past.newest(); max(c.Done, r.past.begun().Done) < rec.Step {
+		rec.Unsaved = rec.Step - max(c.Done, r.past.begun().Done)
 	}
 	// The run has ended either way; without the record it ends as a crash does.
 	if jerr := r.journal.Append(recEnd, rec); jerr == nil {

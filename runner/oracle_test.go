@@ -308,6 +308,9 @@ func (o *oracle) steps() {
 	done, updates, skip := 0, 0, []any(nil)
 	for _, e := range o.records {
 		switch e.text("type") {
+		case "run": // a fork begins with the steps of another run
+			begun, _ := e["parent"].(map[string]any)
+			done, updates = entry(begun).number("done"), entry(begun).number("updates")
 		case "create":
 			if from, ok := e["from"].(map[string]any); ok {
 				done = min(done, entry(from).number("done"))

@@ -357,13 +357,29 @@ func (p *past) holding() *held {
 }
 
 // done and updates count the steps of the lineage, and those of them that ran an optimiser step.
-func (p *past) done() int { return len(p.steps) }
+func (p *past) done() int { return p.begun().Done + len(p.steps) }
 
 func (p *past) updates() int {
 	if n := len(p.steps); n > 0 {
 		return p.steps[n-1].Updates
 	}
-	return 0
+	return p.begun().Updates
+}
+
+// begun is where the run begins: at the base model's weights, or at another run's checkpoint.
+func (p *past) begun() origin {
+	if p.run == nil || p.run.Parent == nil {
+		return origin{}
+	}
+	return origin{p.run.Parent.CheckpointID, p.run.Parent.Done, p.run.Parent.Updates}
+}
+
+// step is the last of done steps, false where this run has not trained it.
+func (p *past) step(done int) (measured, bool) {
+	if i := done - 1 - p.begun().Done; i >= 0 && i < len(p.steps) {
+		return p.steps[i], true
+	}
+	return measured{}, false
 }
 
 // newest is the training checkpoint with the most steps, false when there is none.
@@ -391,7 +407,7 @@ func (p *past) spent(except string) (usd float64) {
 
 // summary is the state at the start of a life.
 func (p *past) summary(dir string, steps int) Summary {
-	s := Summary{Outcome: "failed", Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
+	s := Summary{Outcome: "failed", Begun: p.begun().Done, Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
 	if p.end != nil {
 		s.Outcome = p.end.Outcome
 	}

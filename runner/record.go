@@ -38,10 +38,13 @@ type runRecord struct {
 	Parent     *parent `json:"parent,omitempty"`
 }
 
+// parent is where a run begins that does not begin at the base model's weights. Done and Updates are the steps that it counts
+// as its own: of a fork.
 type parent struct {
 	RunID        string `json:"run_id,omitempty"`
 	CheckpointID string `json:"checkpoint_id"`
 	Done         int    `json:"done"`
+	Updates      int    `json:"updates,omitempty"`
 }
 
 type lifeRecord struct {

@@ -86,10 +86,27 @@ func (r *run) origin(ctx context.Context) (origin, error) {
 		}
 		r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("the checkpoint of step %d is not used: %s", c.Done, why)})
 	}
-	if r.past.updates() == 0 || r.stretches > 1 || r.world.Restart {
-		return origin{}, nil
+	if r.past.updates() == r.past.begun().Updates || r.stretches > 1 || r.world.Restart {
+		return r.beginning(ctx)
 	}
 	return origin{}, &hopeless{fmt.Errorf("%w of the %d steps done, and their session is gone: `trainer resume --restart %s` begins again at the first step", ErrUnsaved, r.past.done(), r.world.Dir)}
+}
+
+// beginning is where the run began, if the service still has it.
+func (r *run) beginning(ctx context.Context) (origin, error) {
+	from := r.past.begun()
+	if from.CheckpointID == "" {
+		return from, nil
+	}
+	_, err := r.world.Backend.Checkpoint(ctx, from.CheckpointID)
+	var no *Refused
+	if errors.As(err, &no) && no.Status == 404 {
+		return from, &hopeless{fmt.Errorf("checkpoint %s, which the run begins from, is gone from the service", from.CheckpointID)}
+	}
+	if err != nil {
+		return from, fmt.Errorf("read the checkpoint that the run begins from: %w", err)
+	}
+	return from, nil
 }
 
 // candidates are the training checkpoints that a session may begin from, the newest first. Where the last session failed

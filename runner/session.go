@@ -147,6 +147,9 @@ func opening(from origin) string {
 	if from.CheckpointID == "" {
 		return "opening a session"
 	}
+	if from.Done == 0 {
+		return "opening a session from checkpoint " + from.CheckpointID
+	}
 	return fmt.Sprintf("opening a session from the checkpoint of step %d", from.Done)
 }
 
@@ -158,9 +161,17 @@ func (r *run) sessionSpec(g *generation) SessionSpec {
 	}
 	return SessionSpec{
 		Resource: r.lease.id, DisplayName: name, LoRA: r.in.Recipe.LoRA, LoRASeed: r.in.Seeds.LoRA,
-		From: g.from.CheckpointID, LoadOptimizer: g.from.CheckpointID != "",
+		From: g.from.CheckpointID, LoadOptimizer: r.loadsOptimizer(g.from),
 		Patience: time.Minute, OperationTimeout: r.in.Recipe.Limits.OperationTimeout,
 	}
+}
+
+// loadsOptimizer: a checkpoint of the run's own brings all of its state.
+func (r *run) loadsOptimizer(from origin) bool {
+	if s := r.in.Start; s != nil && from.CheckpointID == s.CheckpointID {
+		return s.LoadOptimizer
+	}
+	return from.CheckpointID != ""
 }
 
 // running waits until the session is RUNNING.

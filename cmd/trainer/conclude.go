@@ -44,7 +44,7 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 			fmt.Fprintln(a.out, "next: start anew with `trainer run`; a resume would meet the same")
 			return
 		}
-		if s.Done > 0 && resumable(s) == 0 && len(s.Unreleased) == 0 {
+		if s.Done > s.Begun && resumable(s) == s.Begun && len(s.Unreleased) == 0 {
 			fmt.Fprintf(a.out, "next: nothing was saved; `trainer resume %s --restart` begins again at the first step, and a smaller checkpoint.every saves sooner\n", s.Dir)
 			return
 		}
@@ -114,5 +114,5 @@ func resumable(s runner.Summary) int {
 			return c.Done
 		}
 	}
-	return 0
+	return s.Begun
 }

@@ -26,11 +26,11 @@ func (a *app) resume() *cli.Command {
 			"What the run sent is sent again as it was; --wire changes the shape of what comes after.\n\n" +
 			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50\n" +
 			"  trainer resume runs/x --skip-step 40     # which failed for what is in its rows",
-		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag,
+		Flags: append([]cli.Flag{setFlag, jsonFlag, wireFlag,
 			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"},
 			&cli.BoolFlag{Name: "salvage", Usage: "where the journal is damaged, go on from what stands before the damage"},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again at the first step where no checkpoint is left"},
-			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}},
+			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}}, forkFlags...),
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
@@ -41,6 +41,12 @@ func (a *app) resume() *cli.Command {
 			}
 			if _, err := shapeOf(c); err != nil {
 				return err
+			}
+			if err := mayFork(c); err != nil {
+				return err
+			}
+			if c.IsSet("from") {
+				return a.fork(c, filepath.Clean(dir))
 			}
 			how := manner{json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), salvage: c.Bool("salvage"), skipStep: c.Int("skip-step"), shape: c.String("wire")}
 			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how)
@@ -77,7 +83,11 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how mann
 	if err := sayable(r, w.shape); err != nil {
 		return err
 	}
-	in, p, err := prepare(stop, r, w.sandbox)
+	start, err := lock.Start()
+	if err != nil {
+		return err
+	}
+	in, p, err := prepare(stop, r, w.sandbox, start)
 	if err != nil {
 		return err
 	}

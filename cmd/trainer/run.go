@@ -77,10 +77,24 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 		return err
 	}
 	w.shape = shape
-	in, p, err := prepare(stop, r, w.sandbox)
+	start, err := runner.StartOf(r)
 	if err != nil {
 		return err
 	}
+	return a.begin(hard, stop, r, start, w, runs, how)
+}
+
+// begin runs a recipe from its first life on.
+func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.Start, w where, runs string, how manner) error {
+	in, p, err := prepare(stop, r, w.sandbox, start)
+	if err != nil {
+		return err
+	}
+	free, err := w.lend(start)
+	if err != nil {
+		return err
+	}
+	defer free()
 	if err := a.check(stop, in, p, w); err != nil {
 		return err
 	}
@@ -91,6 +105,10 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 	if err != nil {
 		return err
 	}
+	if err := w.borrow(dir); err != nil {
+		return err
+	}
+	free()
 	for _, h := range hints(in) {
 		fmt.Fprintln(a.err, h)
 	}
@@ -98,18 +116,19 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 }
 
 // prepare opens what the recipe names and plans.
-func prepare(ctx context.Context, r *recipe.Recipe, sandbox bool) (*runner.Inputs, *runner.Plan, error) {
+func prepare(ctx context.Context, r *recipe.Recipe, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
 	in, err := runner.Open(ctx, r, &hub.Hub{}, sandbox)
 	if err != nil {
 		return nil, nil, err
 	}
+	in.Start = start
 	p, err := runner.NewPlan(in)
 	return in, p, err
 }
 
 // check asks the service, for free, what it would refuse, before a run folder is made. It completes the plan's cost.
 func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w where) error {
-	l, err := a.connect(w, "")
+	l, err := a.connect(w, w.lent)
 	if err != nil {
 		return err
 	}

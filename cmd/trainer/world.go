@@ -30,6 +30,7 @@ type where struct {
 	base     string // address; empty where embedded
 	key      string
 	shape    wire.Shape    // of the samples that are sent
+	lent     string        // the folder of the sandbox that another run had in its process, for one that begins from it; or empty
 	patience time.Duration // of a run, with a service that does not answer; 0: a few tries
 }
 

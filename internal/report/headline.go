@@ -92,6 +92,9 @@ func opening(r runner.RunInfo) string {
 	if r.Done > 0 {
 		parts = append(parts, "going on after step "+Count(r.Done))
 	}
+	if r.Start != "" {
+		parts = append(parts, "from "+r.Start)
+	}
 	if r.PriceUSDPerHour > 0 {
 		parts = append(parts, USD(r.PriceUSDPerHour)+" an hour")
 	}
