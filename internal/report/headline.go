@@ -19,6 +19,7 @@ const (
 	elapsedSeconds  = "time/elapsed_seconds"
 	costUSD         = "cost/usd"
 	trainedTokens   = "trained_tokens"
+	skipped         = "skipped" // 1 at a step that was left out: a mark, not a curve
 )
 
 // headline is a number of a step that a person follows. Text is how the bar shows it, around %s; rank says which leaves
