@@ -18,6 +18,7 @@ import (
 	"trainer/internal/hub"
 	"trainer/internal/sandbox"
 	"trainer/internal/together"
+	api "trainer/internal/wire"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -33,6 +34,7 @@ type bench struct {
 
 	warned strings.Builder // the warnings of the last life of through
 	alter  func(*runner.World)
+	shape  api.Shape
 }
 
 const rows = `{"messages":[{"role":"user","content":"cat?"},{"role":"assistant","content":"meow"}]}
@@ -87,7 +89,7 @@ func (b *bench) life(die int, lost bool) (runner.Summary, int, error) {
 	ctx, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	line := &wire{next: b.server, die: die, lost: lost, cut: func() { cut(errDead) }}
-	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: line})
+	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: line, Shape: b.shape})
 	w := runner.World{Backend: c, Resources: c, Dir: b.dir, Version: "test", Sandbox: true}
 	if b.alter != nil {
 		b.alter(&w)

@@ -68,8 +68,9 @@ func (d *Drift) Error() string {
 // Is makes errors.Is(err, ErrDrift) true.
 func (d *Drift) Is(target error) bool { return target == ErrDrift }
 
-// free are the entries that may differ between two lives of a run: recipe, because resume has compared it key by key.
-var free = []string{"recipe", "binary"}
+// free are the entries that may differ between two lives of a run: recipe, because resume has compared it key by key; wire,
+// because either shape of a request says the same, and what was sent is sent again as it was.
+var free = []string{"recipe", "binary", "wire"}
 
 // drift compares the lock of dir with now.
 func (p *past) drift(dir string, now Lock) error {

@@ -17,13 +17,20 @@ func (a *app) plan() *cli.Command {
 		Name: "plan", Usage: "say what a run would do and cost", ArgsUsage: "recipe.yaml",
 		Description: "Prints steps, rows, tokens, lengths, the learning rate of every step, and what the service would refuse or charge.\nWithout a key the service is not asked, and the plan says so.\n\n" +
 			"Examples:\n  trainer plan recipes/quickstart.yaml\n  trainer plan recipe.yaml --sandbox --json",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag},
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag},
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
 			if err != nil {
 				return err
 			}
 			r, err := recipe.Load(path, c.StringSlice("set")...)
+			if err != nil {
+				return err
+			}
+			shape, err := shapeOf(c)
+			if err == nil {
+				err = sayable(r, shape)
+			}
 			if err != nil {
 				return err
 			}

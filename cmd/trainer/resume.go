@@ -22,10 +22,11 @@ func (a *app) resume() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Usage: "continue a run after anything", ArgsUsage: "runs/NAME",
 		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
-			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n\n" +
+			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n" +
+			"What the run sent is sent again as it was; --wire changes the shape of what comes after.\n\n" +
 			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50\n" +
 			"  trainer resume runs/x --skip-step 40     # which failed for what is in its rows",
-		Flags: []cli.Flag{setFlag, jsonFlag,
+		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag,
 			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again at the first step where no checkpoint is left"},
 			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}},
@@ -34,11 +35,14 @@ func (a *app) resume() *cli.Command {
 			if err != nil {
 				return err
 			}
+			if _, err := shapeOf(c); err != nil {
+				return err
+			}
 			if c.IsSet("skip-step") && c.Int("skip-step") < 1 {
 				return &usage{fmt.Sprintf("trainer resume: --skip-step %d: steps count from 1; give the one that failed", c.Int("skip-step"))}
 			}
 			how := manner{json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), skipStep: c.Int("skip-step")}
-			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how)
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how, c.String("wire"))
 		},
 	}
 }
@@ -49,7 +53,7 @@ type manner struct {
 	skipStep                int
 }
 
-func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner) error {
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner, shape string) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := reload(dir, sets)
@@ -62,6 +66,12 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how mann
 	}
 	w, err := a.place(r.BaseModel, strings.HasPrefix(lock["backend"], "sandbox"))
 	if err != nil {
+		return err
+	}
+	if w.shape, err = shapeOn(shape, lock); err != nil {
+		return err
+	}
+	if err := sayable(r, w.shape); err != nil {
 		return err
 	}
 	if _, err := os.Stat(sandboxDir(dir)); w.sandbox {

@@ -12,6 +12,7 @@ import (
 	"trainer/internal/hub"
 	"trainer/internal/journal"
 	"trainer/internal/report"
+	"trainer/internal/wire"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -29,7 +30,7 @@ func (a *app) run() *cli.Command {
 		Name: "run", Usage: "train a recipe", ArgsUsage: "recipe.yaml",
 		Description: "Checks the recipe and all it names, provisions, trains, saves, releases. Ctrl-C ends in order: the open step is\nfinished, saved, and everything is released; a second Ctrl-C releases at once.\n\n" +
 			"Examples:\n  trainer run recipes/quickstart.yaml\n  trainer run recipe.yaml --sandbox --set train.num_steps=20\n  TOGETHER_API_KEY=… trainer run recipe.yaml",
-		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag,
+		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag, wireFlag,
 			&cli.StringFlag{Name: "attach", Usage: "train on the running resource `ID`, which is not stopped afterwards"}},
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
@@ -43,7 +44,11 @@ func (a *app) run() *cli.Command {
 				}
 				sets = append(sets, "model_resources_id="+c.String("attach"))
 			}
-			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), c.Bool("json"))
+			shape, err := shapeOf(c)
+			if err != nil {
+				return err
+			}
+			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), c.Bool("json"), shape)
 		},
 	}
 }
@@ -56,17 +61,21 @@ func one(c *cli.Context, what string) (string, error) {
 	return c.Args().First(), nil
 }
 
-func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox, json bool) error {
+func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox, json bool, shape wire.Shape) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := recipe.Load(path, sets...)
 	if err != nil {
 		return err
 	}
+	if err := sayable(r, shape); err != nil {
+		return err
+	}
 	w, err := a.place(r.BaseModel, sandbox)
 	if err != nil {
 		return err
 	}
+	w.shape = shape
 	in, p, err := prepare(stop, r, w.sandbox)
 	if err != nil {
 		return err
@@ -109,6 +118,7 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 	if err := journal.Free(dir); err != nil { // before the sandbox, whose own lock would speak of another folder
 		return err
 	}
+	w.remember(p)
 	store := ""
 	if w.embedded {
 		store = sandboxDir(dir)

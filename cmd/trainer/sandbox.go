@@ -47,7 +47,7 @@ func (a *app) sandbox() *cli.Command {
 				}
 				return a.serve(hard, stop, c.String("addr"), o)
 			},
-		}},
+		}, a.probe()},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trainer/internal/diag"
+	"trainer/internal/wire"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -20,14 +21,18 @@ func (a *app) test() *cli.Command {
 		Name: "test", Usage: "train recipes on the sandbox and hold them to test.expect", ArgsUsage: "recipe.yaml…",
 		Description: "Trains test.steps steps of each recipe on the sandbox, whatever its base model, then compares the metrics with\ntest.expect. Made for CI: no key, no GPU, no cost.\n\n" +
 			"Examples:\n  trainer test recipes/*.yaml\n  trainer test recipe.yaml --set test.steps=50",
-		Flags: []cli.Flag{setFlag, jsonFlag, &cli.StringFlag{Name: "runs-dir", Usage: "keep the run folders in `DIR`; without it they are removed"}},
+		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag, &cli.StringFlag{Name: "runs-dir", Usage: "keep the run folders in `DIR`; without it they are removed"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer test: give a recipe"}
 			}
+			shape, err := shapeOf(c)
+			if err != nil {
+				return err
+			}
 			var failed int
 			for _, path := range c.Args().Slice() {
-				v, err := a.testRecipe(c.Context, path, c.StringSlice("set"), c.String("runs-dir"))
+				v, err := a.testRecipe(c.Context, path, c.StringSlice("set"), c.String("runs-dir"), shape)
 				if err != nil {
 					return err
 				}
@@ -63,12 +68,15 @@ type checked struct {
 	Why  string   `json:"why,omitempty"`
 }
 
-func (a *app) testRecipe(ctx context.Context, path string, sets []string, runs string) (v tested, err error) {
+func (a *app) testRecipe(ctx context.Context, path string, sets []string, runs string, shape wire.Shape) (v tested, err error) {
 	hard, stop, done := signals(ctx)
 	defer done()
 	sets = append(slices.Clone(sets), "model_resources_id=null") // a resource of the service, which is not asked here
 	r, err := recipe.Load(path, sets...)
 	if err != nil {
+		return v, err
+	}
+	if err := sayable(r, shape); err != nil {
 		return v, err
 	}
 	if n := r.Test.Steps; n != nil {
@@ -80,7 +88,7 @@ func (a *app) testRecipe(ctx context.Context, path string, sets []string, runs s
 	if err != nil {
 		return v, err
 	}
-	w := where{sandbox: true, embedded: true, key: anyKey}
+	w := where{sandbox: true, embedded: true, key: anyKey, shape: shape}
 	if err := a.check(stop, in, p, w); err != nil {
 		return v, err
 	}
@@ -125,6 +133,7 @@ func until(r *recipe.Recipe, p *runner.Plan) int {
 func (a *app) quietLife(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string) (runner.Summary, error) {
 	quiet := *a
 	quiet.out, quiet.err, quiet.tty, quiet.outTTY = nil, nil, false, false
+	w.remember(p)
 	store := sandboxDir(dir)
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return runner.Summary{}, err

@@ -18,7 +18,7 @@ func (a *app) validate() *cli.Command {
 		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
 		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. With --online also what the\nservice would refuse.\n\n" +
 			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}},
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer validate: give a recipe"}
@@ -96,6 +96,13 @@ func (a *app) validateOne(c *cli.Context, path string) (verdict, error) {
 
 func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	r, err := recipe.Load(path, c.StringSlice("set")...)
+	if err != nil {
+		return err
+	}
+	shape, err := shapeOf(c)
+	if err == nil {
+		err = sayable(r, shape)
+	}
 	if err != nil {
 		return err
 	}

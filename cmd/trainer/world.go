@@ -16,6 +16,7 @@ import (
 	"trainer/internal/report"
 	"trainer/internal/sandbox"
 	"trainer/internal/together"
+	"trainer/internal/wire"
 	"trainer/runner"
 )
 
@@ -25,6 +26,7 @@ type where struct {
 	embedded bool   // in this process
 	base     string // address; empty where embedded
 	key      string
+	shape    wire.Shape // of the samples that are sent
 }
 
 // errNoKey offers the free way.
@@ -104,7 +106,7 @@ func (a *app) connect(w where, dir string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers}
+	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers, Shape: w.shape}
 	if w.embedded {
 		if l.server, err = sandbox.Open(sandbox.Options{Dir: dir}); err != nil {
 			return nil, err

@@ -32,6 +32,7 @@ var rooms = map[string][]string{
 	"internal/journal":        {},
 	"internal/wire":           {"loss"},
 	"internal/together":       {"internal/wire", "runner", "recipe", "loss"},
+	"internal/probe":          {"internal/wire", "runner", "recipe"},
 	"internal/sandbox":        {"internal/sandbox/engine", "internal/wire", "internal/tokenizer", "internal/diag", "loss"},
 	"internal/sandbox/engine": {},
 	"internal/report":         {"runner", "recipe"},

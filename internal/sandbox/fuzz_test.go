@@ -23,6 +23,8 @@ func FuzzHandler(f *testing.F) {
 		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", plain},
 		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", strings.Replace(plain, `"samples":[`, `"samples":[{},`, 1)},
 		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", body(f, &loss.GRPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1.2, Beta: 0.1, AggType: "token_mean", RatioType: "sequence"}, "", policyRow("seed"))},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", shaped(f, wire.April2026, &loss.PPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1.2}, "", policyRow("seed"))},
+		{"POST /v1/rl/training-sessions/SESSION/operations/forward-backward", strings.Replace(shaped(f, wire.April2026, &loss.CrossEntropy{}, "", row("seed")), `"loss_inputs"`, `"routed_experts":{"data":"AQACAAMA","shape":["3",1,1]},"loss_inputs"`, 1)},
 		{"POST /v1/rl/training-sessions/SESSION/operations/custom-forward-backward", custom(f, "", [][]float64{{1, -0.5, 0}}, row("seed"))},
 		{"POST /v1/rl/training-sessions/SESSION/operations/optim-step", `{"adam_params":{"learning_rate":1e-3,"eps":1e-320}}`},
 		{"POST /v1/rl/training-sessions/SESSION/operations/weights-sync", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_PIPELINE"}`},

@@ -26,7 +26,7 @@ func (s *Server) readForwardBackward(session string, m model, body []byte) (*wor
 	if w.loss, err = lossOf(f.Loss); err != nil {
 		return nil, err
 	}
-	return w, w.setData(f.Samples, m)
+	return w, w.setData(f.Samples, m, placesOf(f.Shape, f.Loss.Type))
 }
 
 // readCustom reads samples and the gradients that take the place of a loss.
@@ -41,7 +41,7 @@ func (s *Server) readCustom(session string, m model, body []byte) (*work, error)
 			return nil, err
 		}
 	}
-	if err := w.setData(f.Samples, m); err != nil {
+	if err := w.setData(f.Samples, m, placesOf(f.Shape, "")); err != nil {
 		return nil, err
 	}
 	return w, w.setGradients(f.Gradients)
@@ -93,18 +93,25 @@ func lossOf(c wire.LossConfig) (loss.Loss, error) {
 	return l, err
 }
 
+// places says where a tensor stands in a sample of the body that is read, for who is told of a fault there.
+type places func(tensor string) string
+
+func placesOf(s wire.Shape, t wire.LossType) places {
+	return func(tensor string) string { return s.Place(t, tensor) }
+}
+
 // setData checks the samples against the model and the loss, and makes its data of them.
-func (w *work) setData(samples []wire.Sample, m model) error {
+func (w *work) setData(samples []wire.Sample, m model, at places) error {
 	if len(samples) == 0 {
 		return invalid("samples", "samples: needs at least one sample")
 	}
 	w.data = make([]loss.Datum, len(samples))
 	for i := range samples {
 		x := &samples[i]
-		if err := checkTokens(i, x, m.config); err != nil {
+		if err := checkTokens(i, x, m.config, at); err != nil {
 			return err
 		}
-		if err := checkTensors(i, x, w.loss); err != nil {
+		if err := checkTensors(i, x, w.loss, at); err != nil {
 			return err
 		}
 		w.data[i] = loss.Datum{
@@ -115,11 +122,9 @@ func (w *work) setData(samples []wire.Sample, m model) error {
 	return nil
 }
 
-// inputs are the names of the tensors in a sample.
-const inputs = "loss_fn_inputs."
-
-func checkTokens(i int, x *wire.Sample, c engine.Config) error {
-	const input, targets = "model_input", inputs + "target_tokens"
+func checkTokens(i int, x *wire.Sample, c engine.Config, at places) error {
+	const input = "model_input"
+	targets := at("target_tokens")
 	n := len(x.Tokens)
 	switch {
 	case n == 0:
@@ -144,9 +149,9 @@ func checkTokens(i int, x *wire.Sample, c engine.Config) error {
 
 // checkTensors holds a sample to what its loss reads; l is nil for gradients of the client's. A tensor that the loss has no
 // use for is passed over, as an unknown one is.
-func checkTensors(i int, x *wire.Sample, l loss.Loss) error {
+func checkTensors(i int, x *wire.Sample, l loss.Loss, at places) error {
 	if x.Weights != nil && x.Mask != nil {
-		return sampleFault(i, inputs+"mask", "stands beside weights; give one")
+		return sampleFault(i, at("mask"), "stands beside weights; give one")
 	}
 	for _, t := range []struct {
 		name           string
@@ -164,13 +169,13 @@ func checkTensors(i int, x *wire.Sample, l loss.Loss) error {
 		case !t.read || t.values == nil && !t.required:
 			continue
 		case t.values == nil:
-			return sampleFault(i, inputs+t.name, "is required by this loss")
+			return sampleFault(i, at(t.name), "is required by this loss")
 		case len(t.values) != len(x.Tokens):
-			return sampleFault(i, inputs+t.name, "has %d values for %d tokens of model_input", len(t.values), len(x.Tokens))
+			return sampleFault(i, at(t.name), "has %d values for %d tokens of model_input", len(t.values), len(x.Tokens))
 		}
 		for p, v := range t.values {
 			if t.counts && v < 0 {
-				return sampleFault(i, inputs+t.name, "value %d is %v, want at least 0", p, v)
+				return sampleFault(i, at(t.name), "value %d is %v, want at least 0", p, v)
 			}
 		}
 	}

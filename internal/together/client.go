@@ -29,6 +29,7 @@ type Options struct {
 	Transport http.RoundTripper // nil: one of our own, over TCP; the sandbox in process is another
 	UserAgent string            // empty: "trainer"
 	OnRetry   func(Retry)       // told before each wait, from the goroutine of the request; nil: nobody
+	Shape     wire.Shape        // of the samples that are sent
 }
 
 // Retry is a request that will be sent again.
@@ -47,6 +48,7 @@ type Client struct {
 	agent   string
 	secrets []string
 	inline  int // bytes of a body above which it is uploaded
+	shape   wire.Shape
 	onRetry func(Retry)
 }
 
@@ -59,7 +61,7 @@ var (
 // New returns a client; it sends nothing.
 func New(o Options) *Client {
 	c := &Client{
-		base: strings.TrimRight(o.BaseURL, "/"), rt: o.Transport, headers: o.Headers.Clone(), agent: o.UserAgent, onRetry: o.OnRetry, inline: wire.InlineLimit,
+		base: strings.TrimRight(o.BaseURL, "/"), rt: o.Transport, headers: o.Headers.Clone(), agent: o.UserAgent, onRetry: o.OnRetry, inline: wire.InlineLimit, shape: o.Shape,
 	}
 	if c.base == "" {
 		c.base = DefaultBaseURL

@@ -33,7 +33,7 @@ func (s *session) Submit(ctx context.Context, key string, p runner.Prepared) (st
 		s.early[got.id] = got
 		s.mu.Unlock()
 	}
-	return got.id, nil
+	return got.id, s.prove(ctx, p, got.id)
 }
 
 func (s *session) operations(op runner.OpName) string {

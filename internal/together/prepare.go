@@ -55,7 +55,7 @@ func (s *session) forward(ctx context.Context, op runner.Forward) (body []byte, 
 	if len(op.Data) == 0 {
 		return nil, "", errors.New("there is nothing in it: a forward-backward has at least one sequence")
 	}
-	f := &wire.ForwardBackward{Samples: make([]wire.Sample, len(op.Data))}
+	f := &wire.ForwardBackward{Shape: s.c.shape, Samples: make([]wire.Sample, len(op.Data))}
 	if f.Loss, err = wire.FromLoss(op.Loss); err != nil {
 		return nil, "", err
 	}
@@ -78,7 +78,7 @@ func (s *session) forward(ctx context.Context, op runner.Forward) (body []byte, 
 		}
 		f = f.Shortened(payload)
 	}
-	f.ForwardOnly, f.ReturnOutputs = !op.Backward, op.Logprobs
+	f.ForwardOnly, f.ReturnOutputs = !op.Backward, op.Logprobs || s.unproven(op)
 	body, err = wire.AppendForwardBackward(nil, f)
 	return body, payload, err
 }

@@ -23,6 +23,7 @@ type policy struct {
 	once     bool          // never sent again after an unclear attempt
 	patience time.Duration // above 0: repeated so long, instead of retries times
 	crowded  int           // retries after a 429 or a 409; 0: as after anything else
+	keyed    bool          // a 409 is about its key, and stays what it is however often it is asked for
 }
 
 var (
@@ -69,6 +70,8 @@ func (p policy) repeats(v verdict, n int, elapsed time.Duration) bool {
 	switch {
 	case !v.again || p.once && v.fate == unclear:
 		return false
+	case p.keyed && conflict(v.err):
+		return n < briefly
 	case p.patience > 0:
 		return elapsed <= p.patience
 	case p.crowded > 0 && crowd(v.err):
@@ -81,6 +84,11 @@ func (p policy) repeats(v verdict, n int, elapsed time.Duration) bool {
 func crowd(err error) bool {
 	r, ok := refusal(err)
 	return ok && (r.Status == 429 || r.Status == 409)
+}
+
+func conflict(err error) bool {
+	r, ok := refusal(err)
+	return ok && r.Status == 409
 }
 
 // refusal is the 4xx in err; a 408 or 409 too.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"trainer/internal/wire"
@@ -21,6 +22,8 @@ type session struct {
 	spec runner.SessionSpec
 	id   string
 	pace *pace
+
+	proven atomic.Bool // that the server takes forward_only in the older shape
 
 	mu    sync.Mutex
 	early map[string]*outcome // operations whose POST was answered with their end, until Wait takes them

@@ -7,17 +7,21 @@ import (
 	"strconv"
 )
 
-// AppendForwardBackward appends the compact JSON of f. Floats are written in the shortest form that reads back as the same
+// AppendForwardBackward appends the compact JSON of f, in its Shape; what that can't say, such as a loss that it lacks, is an
+// error. Floats are written in the shortest form that reads back as the same
 // float32. NaN, an infinity and what float32 cannot hold are errors that name the place; then dst comes back as it was. It
 // allocates nothing but dst.
 func AppendForwardBackward(dst []byte, f *ForwardBackward) ([]byte, error) {
 	start := len(dst)
 	dst = slices.Grow(dst, likelySize(f.Samples))
+	if f.Shape != Current && !f.Shape.has(f.Loss.Type) {
+		return dst[:start], fmt.Errorf("loss.type: %s", f.Shape.lacks(f.Loss.Type))
+	}
 	dst, err := appendLoss(append(dst, `{"loss":`...), f.Loss)
 	if err != nil {
 		return dst[:start], err
 	}
-	if dst, err = appendSamples(append(dst, ','), f.Samples); err != nil {
+	if dst, err = appendSamples(append(dst, ','), f.Samples, f.Shape, f.Loss.Type); err != nil {
 		return dst[:start], err
 	}
 	if f.ForwardOnly {
@@ -37,7 +41,7 @@ func AppendCustomForwardBackward(dst []byte, f *CustomForwardBackward) ([]byte, 
 		size += 48 + 12*len(row)
 	}
 	dst = slices.Grow(dst, size)
-	dst, err := appendSamples(append(dst, '{'), f.Samples)
+	dst, err := appendSamples(append(dst, '{'), f.Samples, f.Shape, "")
 	if err != nil {
 		return dst[:start], err
 	}
@@ -100,7 +104,7 @@ func appendParams(dst []byte, row *lossRow, p *LossParams) ([]byte, error) {
 	return dst, nil
 }
 
-func appendSamples(dst []byte, samples []Sample) ([]byte, error) {
+func appendSamples(dst []byte, samples []Sample, shape Shape, t LossType) ([]byte, error) {
 	dst = append(dst, `"samples":[`...)
 	for i := range samples {
 		if i > 0 {
@@ -108,8 +112,19 @@ func appendSamples(dst []byte, samples []Sample) ([]byte, error) {
 		}
 		var bad *tensor
 		var at int
-		if dst, bad, at = appendSample(dst, &samples[i]); bad != nil {
-			return dst, fmt.Errorf("samples[%d].loss_fn_inputs.%s[%d]: %v is not a finite float32", i, bad.name, at, (*bad.of(&samples[i]))[at])
+		x := &samples[i]
+		switch {
+		case shape == Current && x.Experts != nil:
+			return dst, fmt.Errorf("samples[%d].routed_experts: the %s shape has a key in their place", i, shape)
+		case shape == Current:
+			dst, bad, at = appendSample(dst, x)
+		case x.Mask != nil:
+			return dst, fmt.Errorf("samples[%d].mask: is not in the %s shape; give weights", i, shape)
+		default:
+			dst, bad, at = appendOlderSample(dst, x, t)
+		}
+		if bad != nil {
+			return dst, fmt.Errorf("samples[%d].%s[%d]: %v is not a finite float32", i, shape.Place(t, bad.name), at, (*bad.of(x))[at])
 		}
 	}
 	return append(dst, ']'), nil
@@ -122,7 +137,10 @@ func likelySize(samples []Sample) int {
 	n := 512
 	for i := range samples {
 		x := &samples[i]
-		n += 320 + 16*len(x.Tokens) + 12*(len(x.Logprobs)+len(x.Advantages)+len(x.RefLogprobs))
+		n += 448 + 16*len(x.Tokens) + 12*(len(x.Logprobs)+len(x.Advantages)+len(x.RefLogprobs))
+		if x.Experts != nil {
+			n += 3 * len(x.Experts.Data)
+		}
 	}
 	return n
 }

@@ -3,6 +3,8 @@ package wire
 // ForwardBackward is the body of forward-backward. The flags belong to the POST alone: an uploaded body has only Loss
 // and Samples, and the POST that names it by PayloadID has them shortened.
 type ForwardBackward struct {
+	Shape Shape // that it was read in, or is written in
+
 	Loss          LossConfig
 	Samples       []Sample
 	ForwardOnly   bool // scores without gradients
@@ -13,6 +15,7 @@ type ForwardBackward struct {
 // CustomForwardBackward is the body of custom-forward-backward: the derivative of a loss by the log-probability of each
 // target, [B][T], used as it is. An uploaded body has only Samples and Gradients. The answer's output is empty.
 type CustomForwardBackward struct {
+	Shape     Shape
 	Samples   []Sample
 	Gradients [][]float64 // values of a float32
 	PayloadID string
@@ -28,6 +31,8 @@ type Sample struct {
 	Logprobs    []float64 // loss_fn_inputs.logprobs, under the weights that sampled
 	Advantages  []float64 // loss_fn_inputs.advantages
 	RefLogprobs []float64 // loss_fn_inputs.reference_logprobs
+
+	Experts *RoutedExperts // routed_experts, of the shape April2026 alone
 }
 
 // tensor is a float tensor of a sample. Counts of positions may be integers on the wire, the others are float32 always.
@@ -46,6 +51,16 @@ var tensors = []tensor{
 	{"reference_logprobs", false, func(s *Sample) *[]float64 { return &s.RefLogprobs }},
 }
 
+// tensorNamed is nil for a name that is none of theirs.
+func tensorNamed(name string) *tensor {
+	for i := range tensors {
+		if tensors[i].name == name {
+			return &tensors[i]
+		}
+	}
+	return nil
+}
+
 // Shortened is the body that goes with an upload: payloadID, and the first ShortLength numbers of every list. It shares
 // the slices of f.
 func (f *ForwardBackward) Shortened(payloadID string) *ForwardBackward {
@@ -57,13 +72,14 @@ func (f *ForwardBackward) Shortened(payloadID string) *ForwardBackward {
 
 // Shortened is as that of ForwardBackward.
 func (f *CustomForwardBackward) Shortened(payloadID string) *CustomForwardBackward {
-	s := &CustomForwardBackward{Samples: shortened(f.Samples), Gradients: make([][]float64, len(f.Gradients)), PayloadID: payloadID}
+	s := &CustomForwardBackward{Shape: f.Shape, Samples: shortened(f.Samples), Gradients: make([][]float64, len(f.Gradients)), PayloadID: payloadID}
 	for i, g := range f.Gradients {
 		s.Gradients[i] = first(g)
 	}
 	return s
 }
 
+// shortened leaves out routed experts, which are of the whole sample.
 func shortened(samples []Sample) []Sample {
 	out := make([]Sample, len(samples))
 	for i := range samples {

@@ -209,6 +209,9 @@ func FuzzDecodeForwardBackward(f *testing.F) {
 	f.Add([]byte(`{"loss":{"type":"LOSS_TYPE_GRPO","grpo_params":{"beta":1e-2,"agg_type":"A"},"dro_params":{}},"samples":[{"loss_fn_inputs":{"mask":{"data":[1],"dtype":"int64"},"advantages":{"data":[-0.5],"dtype":"float32"}}}]}`))
 	f.Add([]byte(`{"x":{"y":[1,2,{"z":null}]},"loss":{"type":"\\\"\u0000"}}`))
 	f.Add([]byte(`{"a":-0.0e-0,"b":[[[[]]]]}`))
+	f.Add([]byte(older(LossGRPO, `,"weights":{"data":[0,1],"dtype":"D_TYPE_INT64"},"grpo_inputs":`+triple, `,"routed_experts":{"data":"AQACAAMABAA=","shape":["2",2,1]}`)))
+	f.Add([]byte(older(LossCrossEntropy, `,"weights":{"data":[0.1,1],"dtype":"D_TYPE_BFLOAT16"}`, `,"routed_experts_key":null`)))
+	f.Add([]byte(`{"loss":{"type":"LOSS_TYPE_DRO"},"samples":[{"loss_inputs":{"dro_inputs":{}}},{"loss_fn_inputs":null,"loss_inputs":{"dro_inputs":{"logprobs":{}}}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := DecodeForwardBackward(iotest.HalfReader(bytes.NewReader(b)), 100)
 		if err != nil {

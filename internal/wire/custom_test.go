@@ -56,6 +56,7 @@ func TestCustomBodyIsRefusedByPlace(t *testing.T) {
 func FuzzDecodeCustom(f *testing.F) {
 	f.Add([]byte(`{"samples":[{"loss_fn_inputs":{"mask":{"data":[1,0],"dtype":"int64"}}}],"gradients":[{"data":[0.1,-2e-3],"dtype":"D_TYPE_FLOAT32"},{}]}`))
 	f.Add([]byte(`{"gradients":[],"payload_id":"p"}`))
+	f.Add([]byte(`{"samples":[{"loss_inputs":{"target_tokens":{"data":["1"]},"weights":{"data":[0]}},"routed_experts":{"data":"AQA=","shape":[1,1,1]}}],"gradients":[{"data":[1]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := DecodeCustomForwardBackward(iotest.HalfReader(bytes.NewReader(b)), 100)
 		if err != nil {

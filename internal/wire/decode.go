@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 )
 
 // DecodeForwardBackward reads the body of a forward-backward, inline or uploaded. It is strict about types and about what
 // a tensor says of itself: target_tokens are integers of dtype int64, weights and mask numbers of dtype float32 or integers
 // of dtype int64, the other tensors numbers of dtype float32. A parameter that its loss does not have is refused; other
-// members and tensors that it does not know are skipped. An error names the place. More than maxSamples samples are refused
+// members and tensors that it does not know are skipped. A body of the shape April2026 is read into the same value; what
+// Shape's two forms can't both mean is refused: both in one body, the object of another loss, none of the loss's own, a
+// loss that the shape lacks. An error names the place. More than maxSamples samples are refused
 // (0: any number). Memory is bounded by the input, which the caller bounds. Lengths are not compared, and presence is the
 // caller's to check: an absent tensor is nil.
 func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error) {
@@ -36,9 +39,11 @@ func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error
 		}
 	})
 	s.end()
+	s.checkOlder(&f.Loss, f.Samples, f.PayloadID != "")
 	if s.err != nil {
 		return nil, fmt.Errorf("reading the body: %w", s.err)
 	}
+	f.Shape = s.shape
 	return f, nil
 }
 
@@ -64,9 +69,11 @@ func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBac
 		}
 	})
 	s.end()
+	s.checkOlder(nil, f.Samples, f.PayloadID != "")
 	if s.err != nil {
 		return nil, fmt.Errorf("reading the body: %w", s.err)
 	}
+	f.Shape = s.shape
 	return f, nil
 }
 
@@ -121,11 +128,13 @@ func (s *scanner) lossParams(row *lossRow) LossParams {
 
 func (s *scanner) samples(most int) []Sample {
 	list := []Sample{}
+	s.shape, s.marked, s.objects = Current, "", s.objects[:0] // where the member stands twice, the last counts
 	s.array(func(i int) {
 		if most > 0 && i >= most {
 			s.fail("more than %d samples", most)
 			return
 		}
+		s.objects = append(s.objects, nil)
 		list = append(list, s.sample())
 	})
 	return list
@@ -133,11 +142,20 @@ func (s *scanner) samples(most int) []Sample {
 
 func (s *scanner) sample() (x Sample) {
 	s.object(func(name string) {
-		switch {
-		case name == "model_input" && !s.null():
+		if s.null() {
+			return
+		}
+		switch name {
+		case "model_input":
 			s.within(name, func() { x.Tokens = s.modelInput() })
-		case name == "loss_fn_inputs" && !s.null():
-			s.within(name, func() { s.lossInputs(&x) })
+		case "loss_fn_inputs":
+			s.within(name, func() { s.mark(Current); s.lossInputs(&x) })
+		case "loss_inputs":
+			s.within(name, func() { s.mark(April2026); s.olderInputs(&x) })
+		case "routed_experts":
+			s.within(name, func() { s.mark(April2026); x.Experts = s.experts() })
+		case "routed_experts_key":
+			s.within(name, func() { s.mark(Current); s.skip() })
 		default:
 			s.skip()
 		}
@@ -154,11 +172,9 @@ func (s *scanner) lossInputs(x *Sample) {
 			s.within(name, func() { x.Targets = s.tokenTensor() })
 			return
 		}
-		for i := range tensors {
-			if t := &tensors[i]; t.name == name {
-				s.within(name, func() { *t.of(x) = s.floatTensor(t.counts) })
-				return
-			}
+		if t := tensorNamed(name); t != nil {
+			s.within(name, func() { *t.of(x) = s.floatTensor(t.counts) })
+			return
 		}
 		s.skip()
 	})
@@ -202,8 +218,8 @@ func (s *scanner) tokens(quoted bool) {
 
 func (s *scanner) quotedToken() int32 {
 	text := s.string()
-	v, ok, err := parseInt64(text)
-	if s.err == nil && (!ok || err != nil || int64(int32(v)) != v) {
+	v, err := strconv.ParseInt(string(text), 10, 32)
+	if s.err == nil && (err != nil || text[0] == '+') {
 		s.fail("%.40q is not a token id", text)
 	}
 	return int32(v)

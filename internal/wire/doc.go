@@ -4,7 +4,7 @@
 //
 // Small bodies go through encoding/json. Those that grow with a batch, the bodies of forward-backward and custom-forward-backward and the answer, are
 // written by appending and read by a streaming scanner, without reflection: they are most of what a run sends, and the
-// exact text of their numbers is decided here.
+// exact text of their numbers is decided here. Their samples have had two shapes, which are one value here: Shape.
 package wire
 
 // Paths of the API. An operation lives under PathSessions/{id}/operations/{kind}.

@@ -27,15 +27,20 @@ type scanner struct {
 	err      error
 	where    []byte // the place of the value being read, as samples[3].model_input
 	depth    int
+	longest  int  // bytes of a string
 	index    int  // of the number being read in a list, -1 elsewhere; part of the place
 	isNull   bool // null was seen, and consumed, by null; skip then has nothing to do
 	ints     []int32
 	floats   []float64
 	str      []byte
+
+	shape   Shape
+	marked  string       // the place of the member that told the shape; empty: none has
+	objects [][]LossType // of the older shape: those in each sample
 }
 
 func newScanner(r io.Reader) *scanner {
-	return &scanner{r: r, buf: make([]byte, 0, bufferSize), index: -1}
+	return &scanner{r: r, buf: make([]byte, 0, bufferSize), index: -1, longest: longestString}
 }
 
 // fail keeps the first error, with the place and the byte it was met at.
@@ -305,8 +310,8 @@ func (s *scanner) string() []byte {
 		for s.pos < len(s.buf) && s.buf[s.pos] != '"' && s.buf[s.pos] != '\\' && s.buf[s.pos] >= ' ' {
 			s.pos++
 		}
-		if s.str = append(s.str, s.buf[start:s.pos]...); len(s.str) > longestString {
-			s.fail("a string is longer than %d bytes", longestString)
+		if s.str = append(s.str, s.buf[start:s.pos]...); len(s.str) > s.longest {
+			s.fail("a string is longer than %d bytes", s.longest)
 			return nil
 		}
 		switch {
