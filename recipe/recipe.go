@@ -268,7 +268,8 @@ type Train struct {
 	DropLast bool `yaml:"drop_last" default:"false"`
 	// Lookahead is the number of steps submitted ahead of the one that runs; preference: 1 at most.
 	Lookahead int `yaml:"lookahead" default:"1" validate:"gte=0" loop:"supervised,preference"`
-	// OnNonFinite says what a NaN or infinite loss does.
+	// OnNonFinite says what a NaN or infinite loss does: stop ends the run and names the rows; skip_batch goes back to a
+	// checkpoint and leaves the step out, three times a run.
 	OnNonFinite string `yaml:"on_non_finite" default:"stop" validate:"oneof=stop skip_batch"`
 }
 
@@ -535,7 +536,8 @@ type Limits struct {
 	MaxSteps *int `yaml:"max_steps" validate:"omitempty,gte=1"`
 	// MaxQueue is waiting for GPUs, which is free.
 	MaxQueue *time.Duration `yaml:"max_queue" validate:"omitempty,gte=1s"`
-	// OperationTimeout bounds the wait for one operation.
+	// OperationTimeout bounds the wait for one operation; one that takes longer is given up with its session, and the run
+	// goes back to a checkpoint.
 	OperationTimeout time.Duration `yaml:"operation_timeout" default:"2h" validate:"gte=1s"`
 }
 

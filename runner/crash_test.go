@@ -91,6 +91,9 @@ func (b *bench) life(die int, lost bool) (runner.Summary, int, error) {
 	line := &wire{next: b.server, die: die, lost: lost, cut: func() { cut(errDead) }}
 	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: line, Shape: b.shape})
 	w := runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true}
+	if b.alter != nil {
+		b.alter(&w)
+	}
 	s, err := runner.Run(ctx, ctx, b.in, b.plan, w)
 	return s, line.count(), err
 }

@@ -11,7 +11,7 @@ type EventKind string
 // The kinds of events.
 const (
 	StageEvent EventKind = "stage"      // Text: provisioning, queued (position 3), loading the model, training, releasing
-	StepEvent  EventKind = "step"       // an optimiser step is done; Metrics is its part of the line of metrics.jsonl
+	StepEvent  EventKind = "step"       // an optimiser step is done; Metrics is its part of the line of metrics.jsonl; Text says that it was left out
 	EvalEvent  EventKind = "eval"       // held-out rows were scored at Done
 	SaveEvent  EventKind = "checkpoint" // a checkpoint holds Done steps; Text is its kind and id
 	// DownloadEvent: the inference checkpoint of Done steps is in the run folder; Text is its kind, id and place.

@@ -247,6 +247,7 @@ func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error 
 	text := ""
 	if f.why != "" {
 		text = "left out: " + f.why
+		r.tell(Event{Kind: WarnEvent, Done: rec.Done, Text: fmt.Sprintf("step %d is %s", rec.Done, text)})
 	}
 	r.tell(Event{Kind: StepEvent, Done: rec.Done, Text: text, Metrics: rec.Metrics})
 	return nil
