@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,8 +60,8 @@ func (b *bench) copied(t *testing.T) string {
 	return text
 }
 
-// held are the bytes of the copies' tensors, behind the names.
-func (b *bench) held(t *testing.T) string {
+// tensors are the bytes of the copies' tensors, behind the names.
+func (b *bench) tensors(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(b.dir, "checkpoints", "*", "*.safetensors"))
 	if err != nil {
@@ -227,12 +228,12 @@ func TestCopies(t *testing.T) {
 		b := newBench(t, append([]string{"checkpoint.download=" + mode}, cadence...)...)
 		b.paced("optim-step=1s", func(t *testing.T) {
 			b.resolve(t)
-			files, ready := 0, 0
+			var files, ready atomic.Int64
 			w := &watcher{next: b.server, on: func(r *http.Request) {
 				if strings.HasPrefix(r.URL.Path, "/files/") {
 					time.Sleep(3 * time.Second)
-					files += 1
-					ready += len(b.ready())
+					files.Add(1)
+					ready.Add(int64(len(b.ready())))
 				}
 			}}
 			steps := &lastStep{}
@@ -247,8 +248,8 @@ func TestCopies(t *testing.T) {
 			if got := b.copied(t); got != want {
 				t.Errorf("%s: got\n%swant\n%s", mode, got, want)
 			}
-			if mode == "final" && (ready > 0 || files == 0) {
-				t.Errorf("%s: %d files were fetched, while %d resources billed", mode, files, ready)
+			if mode == "final" && (ready.Load() > 0 || files.Load() == 0) {
+				t.Errorf("%s: %d files were fetched, while %d resources billed", mode, files.Load(), ready.Load())
 			}
 		})
 	}
@@ -322,7 +323,7 @@ func TestKillAtEveryRequestOfADownload(t *testing.T) {
 			if _, _, err := b.life(0, false); err != nil {
 				t.Fatal(err)
 			}
-			want, steps = b.held(t), b.steps()
+			want, steps = b.tensors(t), b.steps()
 			if got := b.copied(t); got != "step-6-adapter true\n" {
 				t.Fatalf("%s: got\n%s", mode, got)
 			}
@@ -341,7 +342,7 @@ func TestKillAtEveryRequestOfADownload(t *testing.T) {
 				if err != nil || s.Outcome != "complete" {
 					t.Fatalf("%s, request %d: resume: %s, %v", mode, at, s.Outcome, err)
 				}
-				if got := b.copied(t); got != "step-6-adapter true\n" || b.held(t) != want || b.steps() != steps {
+				if got := b.copied(t); got != "step-6-adapter true\n" || b.tensors(t) != want || b.steps() != steps {
 					t.Errorf("%s, request %d: got\n%s", mode, at, got)
 				}
 			})

@@ -33,14 +33,14 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "serve": serve, "serves": serves},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "faulty": faulty, "serves": serves},
 	})
 }
 
-// serve starts a sandbox server with faults, and lets the commands that follow speak to it: serve stale-address:at=1.
-func serve(ts *testscript.TestScript, neg bool, args []string) {
+// faulty starts a sandbox server with faults, and lets the commands that follow speak to it: faulty stale-address:at=1.
+func faulty(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
-		ts.Fatalf("usage: serve FAULT…")
+		ts.Fatalf("usage: faulty FAULT…")
 	}
 	var o sandbox.Options
 	for _, text := range args {

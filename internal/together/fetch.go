@@ -29,10 +29,15 @@ func (d *downloads) Files(ctx context.Context) ([]download.File, error) {
 	return d.c.Files(ctx, d.id, d.adapter)
 }
 
-// stale is a refusal by a presigned address; who holds it is asked for another.
-type stale struct{ error }
+// stale is a refusal by a presigned address; who holds it is asked for another. What a refusal of the service advises about
+// the key has no place here, since none was sent.
+type stale struct{ no *runner.Refused }
 
-func (s *stale) Unwrap() error        { return s.error }
+func (s *stale) Error() string {
+	return fmt.Sprintf("%s: refused (%d): %s", s.no.Request, s.no.Status, s.no.Message)
+}
+
+func (s *stale) Unwrap() error        { return s.no }
 func (s *stale) Is(target error) bool { return target == download.ErrStale }
 
 // Fetch implements download.Source. No credentials go to the address. An attempt that brought bytes is no failed one: only
@@ -74,7 +79,7 @@ func (d *downloads) Fetch(ctx context.Context, f download.File, from int64, w io
 func refusedAddress(err error) error {
 	var no *runner.Refused
 	if errors.As(err, &no) && no.Status != http.StatusTooManyRequests && no.Status != http.StatusRequestedRangeNotSatisfiable {
-		return &stale{err}
+		return &stale{no}
 	}
 	return err
 }
