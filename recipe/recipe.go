@@ -35,7 +35,8 @@ type Recipe struct {
 	KeepResources string `yaml:"keep_resources" default:"never" validate:"oneof=never on_failure always"`
 	// LoRA sizes the adapter; null trains the full weights.
 	LoRA *LoRA `yaml:"lora_config" default:"{}"`
-	// InitFrom starts from a checkpoint instead of the base weights.
+	// InitFrom starts from a checkpoint instead of the base weights; schedule and data begin at the first step. To go on
+	// behind a step of a run, `trainer resume RUN --from STEP`.
 	InitFrom *InitFrom `yaml:"init_from"`
 
 	// Tokenizer is auto (the base model's own), a folder, a file, or hf://org/name@revision.
@@ -100,9 +101,9 @@ type LoRA struct {
 
 // InitFrom names the weights to start from: a checkpoint, or a step of another run.
 type InitFrom struct {
-	// CheckpointID at the service; or run.
+	// CheckpointID at the service, of a training or, for weights alone, an inference checkpoint; or run.
 	CheckpointID *string `yaml:"checkpoint_id"`
-	// Run whose checkpoint is taken.
+	// Run whose checkpoint is taken: its folder, as runs/NAME, from where the command is given.
 	Run *string `yaml:"run"`
 	// Step of that run: the steps that its weights contain; null is its last checkpoint.
 	Step *int `yaml:"step" validate:"omitempty,gte=1"`
