@@ -32,7 +32,7 @@ type bench struct {
 	dir    string
 	store  string // of the server, where it keeps one
 
-	warned strings.Builder // the warnings of the last life of through
+	warned strings.Builder // the warnings of the lives of through
 	alter  func(*runner.World)
 	shape  api.Shape
 }

@@ -243,6 +243,7 @@ func (k *rekey) RoundTrip(r *http.Request) (*http.Response, error) {
 func (b *bench) onDisk(f func(t *testing.T)) {
 	synctest.Test(b.t, func(t *testing.T) {
 		b.store, b.dir = t.TempDir(), t.TempDir()
+		b.warned.Reset()
 		s, err := sandbox.Open(sandbox.Options{Dir: b.store})
 		if err != nil {
 			t.Fatal(err)
@@ -260,7 +261,6 @@ func client(rt http.RoundTripper) *together.Client {
 // through is a life over a transport.
 func (b *bench) through(rt http.RoundTripper) (runner.Summary, error) {
 	ctx, c := context.Background(), client(rt)
-	b.warned.Reset()
 	w := runner.World{Backend: c, Resources: c, Dir: b.dir, Version: "test", Sandbox: true, Sinks: []runner.Sink{listener{&b.warned}}}
 	if b.alter != nil {
 		b.alter(&w)

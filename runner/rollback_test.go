@@ -344,3 +344,20 @@ func TestHarmlessWorkIsAskedForAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestASpentRunOpensNothing: behind a limit a failure ends the life, resumable, instead of going on in a new session.
+func TestASpentRunOpensNothing(t *testing.T) {
+	b := newBench(t, "limits.max_duration=1h")
+	b.onDisk(func(t *testing.T) {
+		_, err := b.through(&liar{next: b.server, ops: "optim-step", at: 5, reach: 1, do: func(r *http.Request, p pass) (*http.Response, error) {
+			time.Sleep(2 * time.Hour)
+			return fails("INTERNAL_ERROR")(r, p)
+		}})
+		if !errors.Is(err, runner.ErrBudget) || !strings.Contains(err.Error(), "INTERNAL_ERROR") {
+			t.Errorf("the life ends with %v", err)
+		}
+		if got := judge(t, b.dir, b.store, true).begun(); !slices.Equal(got, []int{0}) {
+			t.Errorf("the sessions began at %v", got)
+		}
+	})
+}
