@@ -35,7 +35,8 @@ type Recipe struct {
 	KeepResources string `yaml:"keep_resources" default:"never" validate:"oneof=never on_failure always"`
 	// LoRA sizes the adapter; null trains the full weights.
 	LoRA *LoRA `yaml:"lora_config" default:"{}"`
-	// InitFrom starts from a checkpoint instead of the base weights.
+	// InitFrom starts from a checkpoint instead of the base weights; schedule and data begin at the first step. To go on
+	// behind a step of a run, `trainer resume RUN --from STEP`.
 	InitFrom *InitFrom `yaml:"init_from"`
 
 	// Tokenizer is auto (the base model's own), a folder, a file, or hf://org/name@revision.
@@ -100,9 +101,9 @@ type LoRA struct {
 
 // InitFrom names the weights to start from: a checkpoint, or a step of another run.
 type InitFrom struct {
-	// CheckpointID at the service; or run.
+	// CheckpointID at the service, of a training or, for weights alone, an inference checkpoint; or run.
 	CheckpointID *string `yaml:"checkpoint_id"`
-	// Run whose checkpoint is taken.
+	// Run whose checkpoint is taken: its folder, as runs/NAME, from where the command is given.
 	Run *string `yaml:"run"`
 	// Step of that run: the steps that its weights contain; null is its last checkpoint.
 	Step *int `yaml:"step" validate:"omitempty,gte=1"`
@@ -268,7 +269,8 @@ type Train struct {
 	DropLast bool `yaml:"drop_last" default:"false"`
 	// Lookahead is the number of steps submitted ahead of the one that runs; preference: 1 at most.
 	Lookahead int `yaml:"lookahead" default:"1" validate:"gte=0" loop:"supervised,preference"`
-	// OnNonFinite says what a NaN or infinite loss does.
+	// OnNonFinite says what a NaN or infinite loss does: stop ends the run and names the rows; skip_batch goes back to a
+	// checkpoint and leaves the step out, three times a run.
 	OnNonFinite string `yaml:"on_non_finite" default:"stop" validate:"oneof=stop skip_batch"`
 }
 
@@ -535,7 +537,8 @@ type Limits struct {
 	MaxSteps *int `yaml:"max_steps" validate:"omitempty,gte=1"`
 	// MaxQueue is waiting for GPUs, which is free.
 	MaxQueue *time.Duration `yaml:"max_queue" validate:"omitempty,gte=1s"`
-	// OperationTimeout bounds the wait for one operation.
+	// OperationTimeout bounds the wait for one operation; one that takes longer is given up with its session, and the run
+	// goes back to a checkpoint.
 	OperationTimeout time.Duration `yaml:"operation_timeout" default:"2h" validate:"gte=1s"`
 }
 

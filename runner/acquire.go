@@ -19,6 +19,9 @@ func (r *run) open() error {
 	if r.past.run == nil {
 		reason = "run"
 		rec := runRecord{Format: journalFormat, RunID: uuid.NewString(), RecipeHash: r.in.Recipe.Hash(), LockHash: r.plan.Lock.Hash()}
+		if s := r.in.Start; s != nil {
+			rec.Parent = &parent{s.RunID, s.CheckpointID, s.Done, s.Updates}
+		}
 		if err := r.journal.Append(recRun, rec); err != nil {
 			return err
 		}
@@ -27,7 +30,7 @@ func (r *run) open() error {
 	if err := os.MkdirAll(r.inflight(), 0o700); err != nil {
 		return fmt.Errorf("make the folder of stored requests: %w", err)
 	}
-	if err := r.plan.Lock.write(r.world.Dir); err != nil {
+	if err := r.plan.Lock.write(r.world.Dir, r.past.run.RunID); err != nil {
 		return err
 	}
 	device, inode, err := journal.Folder(r.world.Dir)
@@ -48,6 +51,9 @@ func (r *run) inflight() string { return filepath.Join(r.world.Dir, "inflight") 
 func (r *run) info() RunInfo {
 	info := RunInfo{ID: r.past.run.RunID, Name: r.in.Recipe.RunName(), Dir: r.world.Dir, BaseModel: r.in.Recipe.BaseModel,
 		Recipe: r.in.Recipe.Path(), Plan: r.plan, Done: r.past.done(), Sandbox: r.world.Sandbox, StandIn: r.in.StandIn, Version: r.world.Version}
+	if r.in.Start != nil {
+		info.Start = r.in.Start.String()
+	}
 	if r.plan.Cost != nil {
 		info.PriceUSDPerHour = r.plan.Cost.USDPerHour
 	}
@@ -56,18 +62,15 @@ func (r *run) info() RunInfo {
 
 // acquire gets all that training needs: what the service allows, the resource, the data in order, the session.
 func (r *run) acquire(ctx, stop context.Context) error {
-	if u := r.past.unclear; u != nil {
-		return &hopeless{fmt.Errorf("an earlier life asked for a %s and never saw an answer, so it may exist, and settling that is not built yet: look with `trainer resources list`, stop it there, and start anew with `trainer run`", u.What)}
-	}
-	if err := r.past.hopeless(); err != nil {
-		return err
-	}
 	if err := r.decide(ctx); err != nil {
 		return err
 	}
 	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
 	r.gradient = remote{r.in.Recipe.Loss.Params}
+	if err := r.sift(); err != nil {
+		return err
+	}
 	if err := r.position(); err != nil || r.fulfilled() {
 		return err
 	}
@@ -80,10 +83,18 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	return r.position()
 }
 
+// lookahead is the recipe's, while the service keeps the order of operations.
+func (r *run) lookahead() int {
+	if r.past.disorder {
+		return 0
+	}
+	return r.in.Recipe.Train.Lookahead
+}
+
 // fulfilled says that an earlier life has done all there is to do, and did not come to saying so.
 func (r *run) fulfilled() bool {
 	done := r.past.done()
-	if done < len(r.plan.Rates) && !r.early.stopped() || done == 0 || !r.had.training[done] || r.evalsAt(done) {
+	if done < len(r.plan.Rates) && !r.early.stopped() || done == r.past.begun().Done || !r.had.training[done] || r.evalsAt(done) {
 		return false
 	}
 	return r.had.inference[done] || !r.in.Recipe.Checkpoint.InferenceAtEnd
@@ -91,9 +102,11 @@ func (r *run) fulfilled() bool {
 
 // position says where this life starts and ends, and brings the projections up to date.
 func (r *run) position() error {
-	r.from, r.until = r.past.done(), len(r.plan.Rates)
-	if m := r.in.Recipe.Limits.MaxSteps; m != nil {
-		r.until = min(r.until, r.from+*m)
+	if r.from = r.past.done(); r.until == 0 { // a rollback takes nothing from the steps of this life
+		r.until = len(r.plan.Rates)
+		if m := r.in.Recipe.Limits.MaxSteps; m != nil {
+			r.until = min(r.until, r.from+*m)
+		}
 	}
 	r.savedAt = time.Now()
 	r.had = had{map[int]bool{}, map[int]bool{}, map[int]bool{}}
@@ -108,6 +121,9 @@ func (r *run) position() error {
 	for d, e := range r.past.evals {
 		r.had.evals[d] = true
 		evals = append(evals, e)
+	}
+	if d := r.past.begun().Done; d > 0 { // the run that this one is forked from has seen to what was due there
+		r.had.training[d], r.had.inference[d], r.had.evals[d] = true, true, true
 	}
 	slices.SortFunc(evals, func(a, b measured) int { return a.Done - b.Done })
 	r.early = newEarlyStop(r.in.Recipe.Eval.EarlyStop, evals)

@@ -30,6 +30,9 @@ func (in *Inputs) Ask(ctx context.Context, p *Plan, b Backend, res Resources) er
 	if err := in.askAttached(ctx, res); err != nil {
 		return err
 	}
+	if err := in.askStart(ctx, b); err != nil {
+		return err
+	}
 	usd, err := res.Price(ctx, SpecOf(in.Recipe, c.GPUType))
 	if err != nil {
 		return fmt.Errorf("ask for the price: %w", err)

@@ -16,6 +16,19 @@ type Backend interface {
 	Open(ctx context.Context, spec SessionSpec) (Session, error)
 	// Join returns a session that exists; it sends nothing.
 	Join(spec SessionSpec, id string) Session
+	// Sessions lists those on a resource, of everybody, finished ones too.
+	Sessions(ctx context.Context, resource string) ([]SessionState, error)
+	// Checkpoint reads one; *Refused with 404 where the service does not have it.
+	Checkpoint(ctx context.Context, id string) (Checkpoint, error)
+}
+
+// Checkpoint is a checkpoint at the service, of any session.
+type Checkpoint struct {
+	SavedCheckpoint
+	Inference bool // weights alone, to serve or download; else for training on
+	BaseModel string
+	Session   string
+	LoRARank  int // 0: full weights, or not known
 }
 
 // Session is one training session. Safe for concurrent use; trainer operations take effect in the order of Submit.
@@ -27,7 +40,8 @@ type Session interface {
 	// Submit sends p under the idempotency key, again with the same key and bytes after an unclear attempt, until the
 	// service accepted it (2xx), refused it (*Refused), or Patience has run out (*Unclear).
 	Submit(ctx context.Context, key string, p Prepared) (id string, err error)
-	// Wait polls operation id until it is final: *Failed when the service gave it up, ErrGone when it no longer knows it.
+	// Wait polls operation id until it is final: *Failed when the service gave it up, ErrGone when it no longer knows it,
+	// *TimedOut when that takes longer than OperationTimeout, *Unclear when no read was answered for longer than Patience.
 	Wait(ctx context.Context, op OpName, id string) (Result, error)
 	// Look reads the operation once and says whether it is final.
 	Look(ctx context.Context, op OpName, id string) (bool, error)
@@ -103,7 +117,7 @@ type SessionSpec struct {
 	LoRASeed      int64
 	From          string // checkpoint id; empty: the start
 	LoadOptimizer bool   // with From
-	// Patience bounds how long Submit repeats an unclear POST; OperationTimeout how long Wait polls.
+	// Patience bounds how long Submit repeats an unclear POST, and Wait a read; OperationTimeout how long Wait polls.
 	Patience, OperationTimeout time.Duration
 }
 

@@ -39,8 +39,8 @@ func Collect(ctx context.Context, dir string, res Resource, c Collector) (err er
 	if err := h.alone(ctx, res.ID, c); err != nil {
 		return err
 	}
-	if why == whyLost {
-		rec := createdRecord{What: aResource, Attempt: h.lost.Attempt, ID: res.ID, How: "adopted", Pinned: res.BaseWeightsRef}
+	if c, _ := h.made(res); c != nil {
+		rec := createdRecord{What: aResource, Attempt: c.Attempt, ID: res.ID, How: "adopted", Pinned: res.BaseWeightsRef}
 		if err := j.Append(recCreated, rec); err != nil {
 			return err
 		}

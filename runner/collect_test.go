@@ -105,7 +105,7 @@ func TestCollectLeavesWhatOthersUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := res
-		other.ID = "00000000-0000-4000-8000-000000000000"
+		other.ID, other.InactiveTimeout = "00000000-0000-4000-8000-000000000000", res.InactiveTimeout+time.Second // not of our mark
 		if err := runner.Collect(t.Context(), b.dir, other, c); err == nil {
 			t.Error("what is in no journal was collected")
 		}

@@ -32,6 +32,9 @@ type bench struct {
 	dir    string
 	store  string // of the server, where it keeps one
 	shape  api.Shape
+
+	warned strings.Builder // the warnings of the lives of through
+	alter  func(*runner.World)
 }
 
 const rows = `{"messages":[{"role":"user","content":"cat?"},{"role":"assistant","content":"meow"}]}
@@ -88,6 +91,9 @@ func (b *bench) life(die int, lost bool) (runner.Summary, int, error) {
 	line := &wire{next: b.server, die: die, lost: lost, cut: func() { cut(errDead) }}
 	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: line, Shape: b.shape})
 	w := runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true}
+	if b.alter != nil {
+		b.alter(&w)
+	}
 	s, err := runner.Run(ctx, ctx, b.in, b.plan, w)
 	return s, line.count(), err
 }
@@ -171,13 +177,12 @@ func (b *bench) unbroken() (steps string) {
 }
 
 // TestKillAtEveryRequest cuts a run at each of its requests (at every third where it is not the default lookahead), resumes
-// it, and compares it with the unbroken one. A create
-// whose answer is lost is the one thing that a later life refuses to guess at.
+// it, and compares it with the unbroken one.
 func TestKillAtEveryRequest(t *testing.T) {
 	for _, lookahead := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
-			want, points, refused := b.unbroken(), 0, 0
+			want, points := b.unbroken(), 0
 			stride := 3
 			if lookahead == 1 {
 				stride = 1
@@ -190,30 +195,19 @@ func TestKillAtEveryRequest(t *testing.T) {
 							return
 						}
 						points++
-						if b.resumes(t, fmt.Sprintf("request %d (lost %v)", die, lost), want) {
-							refused++
-						}
+						b.resumes(t, fmt.Sprintf("request %d (lost %v)", die, lost), want)
 					})
 				}
 			}
-			t.Logf("%d points, %d refused as unclear creates", points, refused)
-			if refused > 4 {
-				t.Errorf("%d points were refused; only creates may be", refused)
-			}
+			t.Logf("%d points", points)
 		})
 	}
 }
 
-// resumes continues a run that was cut, and holds it to the unbroken one. It tells whether the resume was refused.
-func (b *bench) resumes(t *testing.T, point, want string) (refused bool) {
+// resumes continues a run that was cut, and holds it to the unbroken one.
+func (b *bench) resumes(t *testing.T, point, want string) {
 	t.Helper()
 	_, _, err := b.life(0, false)
-	if err != nil && strings.Contains(err.Error(), unsettled) {
-		if left := b.ready(); len(left) > 0 && strings.Contains(err.Error(), "asked for a session") {
-			t.Fatalf("%s: left running: %v", point, left)
-		}
-		return true
-	}
 	if err != nil {
 		t.Fatalf("%s: resume: %v", point, err)
 	}
@@ -223,7 +217,6 @@ func (b *bench) resumes(t *testing.T, point, want string) (refused bool) {
 	if left := b.ready(); len(left) > 0 {
 		t.Fatalf("%s: left running: %v", point, left)
 	}
-	return false
 }
 
 // TestStopThenResume ends a run in order at each step and continues it.

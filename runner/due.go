@@ -138,7 +138,13 @@ func (r *run) saved(ctx context.Context, o *operation, done, updates int) error 
 		return fmt.Errorf("%s %s ended without a checkpoint", o.op, o.id)
 	}
 	if b := r.gen.base; b != nil && c.Step != *b+int64(updates) {
-		return fmt.Errorf("checkpoint %s holds step %d, expected %d: it is not used", c.ID, c.Step, *b+int64(updates))
+		err := &Disorder{fmt.Sprintf("checkpoint %s holds step %d, expected %d: it is not used", c.ID, c.Step, *b+int64(updates))}
+		r.ledger.taint(err)
+		return err
+	}
+	// What failed behind it does not touch it; where the order is broken, nobody knows what is behind it.
+	if err := r.ledger.tainted(); failureOf(err) == disorder {
+		return err
 	}
 	rec := checkpointRecord{Gen: r.gen.gen, Done: done, Updates: updates, Kind: "training", ID: c.ID, ServerStep: c.Step,
 		Registered: c.Registered, Revision: c.Revision, Adapter: c.Adapter}
@@ -165,26 +171,46 @@ func (e *journalError) Unwrap() error { return e.error }
 // harmless says what a failure costs where nothing of the training depends on it: a warning.
 func (r *run) harmless(done int, doing string, err error) error {
 	var failed *Failed
-	if err == nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) {
+	if err == nil || r.tainted() != nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) {
 		return err
 	}
 	r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("%s: %v", doing, err)})
 	return nil
 }
 
-// followEval submits the scoring of the held-out rows, a request for each max_batch_size of them.
+// followEval submits the scoring of the held-out rows. Where no step is sent behind it, what fails is asked for again.
 func (r *run) followEval(ctx context.Context, f *flight, done int) error {
+	ops, sum, err := r.askEval(ctx, done, f.updates)
+	if err != nil {
+		return err
+	}
+	f.evals = true
+	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
+		err := r.evaluated(ctx, ops, sum, done, updates)
+		for range harmlessTries - 1 {
+			if done < r.until || r.tainted() != nil || costs(failureOf(err), false) != askAgain {
+				break
+			}
+			if ops, sum, err = r.askEval(ctx, done, updates); err == nil {
+				err = r.evaluated(ctx, ops, sum, done, updates)
+			}
+		}
+		return r.harmless(done, "evaluate", err)
+	})
+	return nil
+}
+
+// askEval submits the held-out rows, a request for each max_batch_size of them; sum is their weight.
+func (r *run) askEval(ctx context.Context, done, updates int) (ops []*operation, sum float64, err error) {
 	n := r.in.Held.Len()
 	if l := r.in.Recipe.Eval.Limit; l != nil {
 		n = min(n, *l)
 	}
-	var ops []*operation
-	sum := 0.0
 	for lo, chunk := 0, 0; lo < n; chunk++ {
 		hi := min(n, lo+max(1, r.limits.MaxBatch))
 		data, err := r.heldOut(lo, hi)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		for _, d := range data {
 			for _, w := range d.Weights {
@@ -193,20 +219,16 @@ func (r *run) followEval(ctx context.Context, f *flight, done int) error {
 		}
 		p, err := r.session.Prepare(ctx, Forward{Loss: r.in.Recipe.Loss.Params, Data: data})
 		if err != nil {
-			return fmt.Errorf("prepare the evaluation: %w", err)
+			return nil, 0, fmt.Errorf("prepare the evaluation: %w", err)
 		}
-		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: f.updates})
+		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: updates})
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		ops = append(ops, o...)
 		lo = hi
 	}
-	f.evals = true
-	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
-		return r.harmless(done, "evaluate", r.evaluated(ctx, ops, sum, done, updates))
-	})
-	return nil
+	return ops, sum, nil
 }
 
 func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {

@@ -13,6 +13,8 @@ var (
 	ErrDrift       = errors.New("inputs differ from the lock")
 	// ErrHopeless: a resume would meet the same; what is left is to start anew.
 	ErrHopeless = errors.New("no resume gets past this")
+	// ErrUnsaved: what was trained is in no checkpoint. It is ErrHopeless too, unless the run is told to begin again.
+	ErrUnsaved = errors.New("no checkpoint holds any")
 	// ErrGone: the service no longer knows the operation (404).
 	ErrGone = errors.New("the service no longer knows the operation")
 )
@@ -41,7 +43,8 @@ func (r *Refused) Error() string {
 	return s
 }
 
-// Unclear is a POST without an answer that tells whether it was carried out: a timeout, a reset, a 5xx.
+// Unclear is a POST without an answer that tells whether it was carried out, or an operation that cannot be read: a
+// timeout, a reset, a 5xx.
 type Unclear struct {
 	Request string
 	Err     error
@@ -67,12 +70,6 @@ func (t *TimedOut) Error() string {
 	return fmt.Sprintf("%s %s: still running after %v, which is limits.operation_timeout", t.Op, t.ID, t.After)
 }
 
-// Codes of a failed operation that a repetition meets again, since they come of what is sent.
-const (
-	codeNonFinite = "NON_FINITE_LOSS"
-	codeInvalid   = "INVALID_INPUT"
-)
-
 // Failed is an operation that the service accepted and then gave up. Code has no prefix: NON_FINITE_LOSS.
 type Failed struct {
 	Op            OpName
@@ -84,9 +81,32 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("%s %s: %s: %s", f.Op, f.ID, f.Code, f.Message)
 }
 
-// Is makes errors.Is(err, ErrHopeless) true for an operation that trains and whose rows fail again.
-func (f *Failed) Is(target error) bool {
-	return target == ErrHopeless && (f.Op == OpForwardBackward || f.Op == OpOptimStep) && meetsAgain(f.Code)
+// Unfit is a step that cannot be trained on as it is: the same bytes would fail again. It is ErrHopeless, unless the step
+// is left out.
+type Unfit struct {
+	Step int      // from 0
+	Rows []string // places of what was sent, in order; nil where they are not known
+	Err  error    // of the operation
 }
 
-func meetsAgain(code string) bool { return code == codeNonFinite || code == codeInvalid }
+func (u *Unfit) Error() string { return fmt.Sprintf("step %d%s: %v", u.Step+1, ofRows(u.Rows), u.Err) }
+
+// Unwrap implements errors.
+func (u *Unfit) Unwrap() error { return u.Err }
+
+// Is makes errors.Is(err, ErrHopeless) true.
+func (u *Unfit) Is(target error) bool { return target == ErrHopeless }
+
+// Disorder is what no document promises and every lookahead relies on, seen broken: that a session carries operations out
+// in the order of their submission, each step once.
+type Disorder struct{ Text string }
+
+func (d *Disorder) Error() string { return d.Text }
+
+// Lost is a session, or the resource under it, that is gone.
+type Lost struct {
+	What, ID string // session or resource
+	State    string // as the service has it, with its reason; "gone" where it knows none
+}
+
+func (l *Lost) Error() string { return fmt.Sprintf("%s %s is %s", l.What, l.ID, l.State) }

@@ -11,7 +11,7 @@ type EventKind string
 // The kinds of events.
 const (
 	StageEvent EventKind = "stage"      // Text: provisioning, queued (position 3), loading the model, training, releasing
-	StepEvent  EventKind = "step"       // an optimiser step is done; Metrics is its part of the line of metrics.jsonl
+	StepEvent  EventKind = "step"       // an optimiser step is done; Metrics is its part of the line of metrics.jsonl; Text says that it was left out
 	EvalEvent  EventKind = "eval"       // held-out rows were scored at Done
 	SaveEvent  EventKind = "checkpoint" // a checkpoint holds Done steps; Text is its kind and id
 	// DownloadEvent: the inference checkpoint of Done steps is in the run folder; Text is its kind, id and place.
@@ -50,11 +50,13 @@ type RunInfo struct {
 	Sandbox         bool
 	PriceUSDPerHour float64
 	Version         string // of this binary
+	Start           string // where the run has begun, in words; empty: at the base model's weights
 }
 
 // Summary is how a life ended.
 type Summary struct {
 	Outcome    string // complete, interrupted, budget, failed
+	Begun      int    // steps that were done where the run began: of a fork
 	Done       int
 	Steps      int
 	CostUSD    float64
@@ -63,6 +65,7 @@ type Summary struct {
 	LastLoss   float64  // train/loss of the last step; NaN when there is none
 	LastEval   float64  // eval/loss of the last evaluation; NaN when there is none
 	Unreleased []string // what of ours may still be there
+	Twins      []string // resources that seem to be ours beside those that the run knows: a create was carried out twice
 	Idle       bool     // the run was complete before this life, which did nothing
 	Untold     error    // what a sink could not write; the run itself is not touched by it
 }

@@ -22,7 +22,7 @@ const (
 // a row that has changed.
 func (r *run) finish(ctx context.Context, err error) error {
 	done, updates := r.doneSteps(), r.past.updates()
-	if done == 0 || ctx.Err() != nil || r.ledger.tainted() != nil {
+	if done == r.past.begun().Done || ctx.Err() != nil || r.ledger.tainted() != nil {
 		return err
 	}
 	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !r.refusedBetween(done, err) {
@@ -102,15 +102,16 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 	}
 	released, left := r.release(ctx, outcome)
 	rec.Released = append(rec.Released, released...)
-	if c, ok := r.past.newest(); rec.Step > 0 && (!ok || c.Done < rec.Step) {
-		rec.Unsaved = rec.Step - c.Done
+	if c, _ := r.past.newest(); max(c.Done, r.past.begun().Done) < rec.Step {
+		rec.Unsaved = rec.Step - max(c.Done, r.past.begun().Done)
 	}
 	// The run has ended either way; without the record it ends as a crash does.
 	if jerr := r.journal.Append(recEnd, rec); jerr == nil {
 		r.tidy(outcome)
 	}
+	twins := r.twins(ctx)
 	r.mu.Lock()
-	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased = outcome, r.lease.cost(), left
+	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased, r.summary.Twins = outcome, r.lease.cost(), left, twins
 	r.mu.Unlock()
 }
 
@@ -133,6 +134,11 @@ func (r *run) tidy(outcome string) {
 	if outcome != "complete" {
 		return
 	}
+	r.clearInflight()
+}
+
+// clearInflight removes every stored request: those of sessions that are over are never sent again.
+func (r *run) clearInflight() {
 	if left, err := filepath.Glob(filepath.Join(r.inflight(), "*.json")); err == nil {
 		for _, name := range left {
 			_ = os.Remove(name)
@@ -152,18 +158,31 @@ func endText(outcome string, err error) string {
 // release stops the session and the resource, as keep_resources says; left names what is still there.
 func (r *run) release(ctx context.Context, outcome string) (released, left []string) {
 	if r.lease == nil || r.lease.id == "" {
+		left = r.rescue(ctx)
+	}
+	if r.lease == nil || r.lease.id == "" {
 		if r.lease = r.heldLease(); r.lease == nil {
-			return nil, nil
+			return nil, left
 		}
 	}
 	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
 	keep := r.keeps(outcome)
+	if keep || r.lease.attached { // where sessions outlive the run, those that it gave up must not
+		for _, g := range r.past.gens[:max(0, len(r.past.gens)-1)] {
+			if g.id != "" && !g.closed && !r.stopSession(ctx, g) {
+				left = append(left, "session "+g.id)
+			}
+		}
+	}
 	if g := r.past.last(); g != nil && g.id != "" && !g.closed && !(keep && outcome != "complete" && !g.tainted()) {
 		if r.stopSession(ctx, g) {
 			released = append(released, g.id)
 		} else {
 			left = append(left, "session "+g.id)
 		}
+	}
+	if r.lease.attached || keep {
+		r.stopStrays(ctx, r.lease.id, r.past.current())
 	}
 	if r.lease.attached {
 		return released, left

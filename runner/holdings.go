@@ -29,16 +29,7 @@ type Holdings struct {
 	Elsewhere error           // why the folder cannot tell whether the run lives: a copy, another machine; nil: it can
 	Ended     bool            // the last life has come to its end, and has left what it left on purpose
 	Held      []Holding
-	lost      *lostCreate
-}
-
-// lostCreate is a create of a resource that has no answer in the journal.
-type lostCreate struct {
-	What       string       `json:"what"`
-	Attempt    int          `json:"attempt"`
-	Body       resourceBody `json:"body"`
-	Known      []string     `json:"known"`
-	ServerTime time.Time    `json:"server_time"`
+	past      *past
 }
 
 // ReadHoldings reads them. It takes the lock for a moment, to see whether the run lives.
@@ -66,45 +57,22 @@ func (h *Holdings) read(records []journal.Record) error {
 	if p.run != nil {
 		h.RunID = p.run.RunID
 	}
-	h.Ended, h.Held, h.lost = p.end != nil, nil, nil
+	h.Ended, h.Held, h.past = p.end != nil, nil, p
 	h.Elsewhere = p.elsewhere(h.Dir)
 	asked := map[string]time.Time{}
 	for _, r := range records {
-		if err := h.asks(r, asked); err != nil {
+		var c createdRecord
+		if r.Type != recCreated {
+			continue
+		}
+		if err := json.Unmarshal(r.Data, &c); err != nil {
 			return err
 		}
+		asked[c.ID] = r.Time
 	}
 	for _, held := range p.resources {
 		if !held.stopped {
 			h.Held = append(h.Held, Holding{held.id, held.attached, held.price, held.readyAt.ReadyAt, asked[held.id], held.stopping})
-		}
-	}
-	return nil
-}
-
-// asks follows the creates of resources to their answers.
-func (h *Holdings) asks(r journal.Record, asked map[string]time.Time) error {
-	switch r.Type {
-	case recCreate:
-		var c lostCreate
-		var kind struct {
-			What string `json:"what"`
-		}
-		if err := json.Unmarshal(r.Data, &kind); err != nil || kind.What != aResource {
-			return err
-		}
-		if err := json.Unmarshal(r.Data, &c); err != nil {
-			return err
-		}
-		h.lost = &c
-	case recCreated, recNotCreated:
-		var c createdRecord
-		if err := json.Unmarshal(r.Data, &c); err != nil {
-			return err
-		}
-		if c.What == aResource {
-			h.lost = nil
-			asked[c.ID] = r.Time
 		}
 	}
 	return nil
@@ -127,31 +95,35 @@ func (h *Holdings) Left(id string) string {
 	return "" // kept, as keep_resources says
 }
 
-// Made says whether res is what a create of this run has made whose answer was lost: it was not there before, and asks for
-// the same, with the mark of this run and attempt in its inactive_timeout.
-func (h *Holdings) Made(res Resource) bool {
-	c := h.lost
-	if c == nil || h.Alive != nil || h.Elsewhere != nil {
-		return false
+// Why a resource is there that a create has made of which the journal does not know.
+const (
+	whyLost = "the answer to its create was lost"
+	whyTwin = "a create of its run was carried out twice, or late"
+)
+
+// made is the create of this run that has made res, and why the journal does not know of it; nil where none has.
+func (h *Holdings) made(res Resource) (*createRecord, string) {
+	if h.past == nil || h.Alive != nil || h.Elsewhere != nil || h.past.resource(res.ID) != nil {
+		return nil, ""
 	}
-	const slack = 5 * time.Second // the service's clock and its list need not agree to the second
-	b := c.Body
-	return !slices.Contains(c.Known, res.ID) && !res.CreatedAt.Before(c.ServerTime.Add(-slack)) && b.BaseModel == res.BaseModel &&
-		b.GPUType == res.GPUType && b.Generators == res.Generators && b.LoRA == res.LoRA && b.InactiveTimeout == int64(res.InactiveTimeout/time.Second)
+	if c := h.past.open(aResource); c != nil && c.makes(res) {
+		return c, whyLost
+	}
+	for i := range h.past.asked {
+		if c := &h.past.asked[i]; c.makes(res) {
+			return c, whyTwin
+		}
+	}
+	return nil, ""
 }
 
-// Why a resource of a lost create is there.
-const whyLost = "the answer to its create was lost"
-
-// Reason is Left, or that Made says so.
+// Reason is Left, or what is known of a resource that a create of the run has made without its knowing.
 func (h *Holdings) Reason(res Resource) string {
 	if why := h.Left(res.ID); why != "" {
 		return why
 	}
-	if h.Made(res) {
-		return whyLost
-	}
-	return ""
+	_, why := h.made(res)
+	return why
 }
 
 // Owner says in words whose id is by this journal, "" where it is not its.

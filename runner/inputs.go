@@ -29,6 +29,8 @@ type Inputs struct {
 	// Tokenizer is nil where rows come as tokens and no tokenizer is at hand.
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template
+	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
+	Start *Start
 }
 
 // Seeds are derived from the recipe's one.
@@ -118,8 +120,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
 	}
-	no(r.InitFrom != nil, "init_from", "leave it null and start from the base model")
-	no(r.Train.OnNonFinite == "skip_batch", "train.on_non_finite", "use stop")
 	if b := r.Checkpoint.KeepBest; b != nil && r.Loop() == loss.Supervised && b.Metric != evalLoss && b.Metric != trainLoss {
 		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, evalLoss, trainLoss)
 	}

@@ -28,10 +28,8 @@ func (p *past) metric(name string, done int) (float64, bool) {
 	if v, ok := p.evals[done].Metrics[name]; ok {
 		return v, true
 	}
-	if done < 1 || done > len(p.steps) {
-		return 0, false
-	}
-	v, ok := p.steps[done-1].Metrics[name]
+	m, _ := p.step(done)
+	v, ok := m.Metrics[name]
 	return v, ok
 }
 

@@ -28,6 +28,14 @@ type slot struct {
 	attempt int
 }
 
+// String names the operation as people count: from the first step, or by the steps done before it.
+func (s slot) String() string {
+	if s.mutating() {
+		return fmt.Sprintf("%s of step %d", s.kind, s.step+1)
+	}
+	return fmt.Sprintf("%s after step %d", s.kind, s.step)
+}
+
 // mutating tells the kinds that change what is trained; the rest can be done again without harm.
 func (s slot) mutating() bool { return s.kind == kindForwardBackward || s.kind == kindOptimStep }
 

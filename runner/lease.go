@@ -19,7 +19,6 @@ type lease struct {
 	attached bool
 	price    float64 // US dollars an hour
 	before   float64 // what earlier resources of this run have cost
-	created  bool    // by us, in some life
 
 	mu      sync.Mutex
 	readyAt time.Time // server time; zero until READY
@@ -53,7 +52,7 @@ func (r *run) spec() ResourceSpec { return SpecOf(r.in.Recipe, r.limits.GPUType)
 func (r *run) take(ctx, stop context.Context) error {
 	l := &lease{r: r, timeout: r.in.Recipe.InactiveTimeout, price: r.limits.PriceUSD}
 	r.lease = l
-	res, err := l.find(ctx)
+	res, err := l.find(ctx, stop)
 	if err != nil {
 		return err
 	}
@@ -62,10 +61,13 @@ func (r *run) take(ctx, stop context.Context) error {
 }
 
 // find returns the resource in whatever state it is.
-func (l *lease) find(ctx context.Context) (Resource, error) {
+func (l *lease) find(ctx, stop context.Context) (Resource, error) {
 	r := l.r
 	if id := r.in.Recipe.ModelResourcesID; id != nil {
 		return l.attach(ctx, *id)
+	}
+	if err := r.unexplained(ctx); err != nil {
+		return Resource{}, err
 	}
 	for h := r.past.holding(); h != nil; h = r.past.holding() {
 		res, err := r.world.Resources.Resource(ctx, h.id)
@@ -75,14 +77,14 @@ func (l *lease) find(ctx context.Context) (Resource, error) {
 			return res, fmt.Errorf("read the resource of this run: %w", err)
 		}
 		if !gone && (res.Status == Ready || res.Status == Pending || res.Status == Creating) {
-			l.id, l.price, l.readyAt, l.created = h.id, h.price, h.readyAt.ReadyAt, true
+			l.id, l.price, l.readyAt = h.id, h.price, h.readyAt.ReadyAt
 			return res, nil
 		}
 		if err := r.bury(h, res); err != nil {
 			return res, err
 		}
 	}
-	return l.create(ctx)
+	return l.create(ctx, stop)
 }
 
 // bury writes down that a resource of an earlier life is gone, with what it has cost until it was seen to end.
@@ -133,47 +135,6 @@ func mode(lora bool) string {
 		return "LoRA sessions"
 	}
 	return "full weights"
-}
-
-// create asks for the resource: once, since a create has no key, and what it makes bills.
-func (l *lease) create(ctx context.Context) (Resource, error) {
-	r := l.r
-	if err := r.past.canBegin(); err != nil {
-		return Resource{}, err
-	}
-	r.remember()
-	known, at, err := r.world.Resources.Mine(ctx, false)
-	if err != nil {
-		return Resource{}, fmt.Errorf("list the resources there are: %w", err)
-	}
-	spec := r.spec()
-	spec.InactiveTimeout = tagged(spec.InactiveTimeout, r.past.run.RunID, r.past.asked)
-	rec := createRecord{What: aResource, Attempt: r.past.asked, Body: bodyOf(spec), Known: []string{}, ServerTime: at}
-	for _, k := range known {
-		rec.Known = append(rec.Known, k.ID)
-	}
-	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "provisioning " + r.in.Recipe.BaseModel})
-	if err := r.journal.Append(recCreate, rec); err != nil {
-		return Resource{}, err
-	}
-	res, err := r.world.Resources.Create(ctx, spec)
-	if err != nil {
-		return res, r.notCreated(aResource, rec.Attempt, err)
-	}
-	l.id, l.created = res.ID, true
-	return res, r.journal.Append(recCreated, createdRecord{What: aResource, Attempt: rec.Attempt, ID: res.ID, How: "answer", PriceUSD: l.price, Pinned: res.BaseWeightsRef})
-}
-
-// notCreated writes down that a create was refused or never sent; an unclear one stays open in the journal.
-func (r *run) notCreated(what string, attempt int, err error) error {
-	var unclear *Unclear
-	if errors.As(err, &unclear) {
-		return &hopeless{fmt.Errorf("create the %s: %w; it may exist: look with `trainer resources list`, and stop it there", what, err)}
-	}
-	if jerr := r.journal.Append(recNotCreated, notCreatedRecord{what, attempt, "refused"}); jerr != nil {
-		return errors.Join(err, jerr)
-	}
-	return fmt.Errorf("create the %s: %w", what, err)
 }
 
 // ready waits for READY, telling of the queue.

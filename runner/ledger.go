@@ -34,6 +34,7 @@ type ledger struct {
 	once     bool // the service ignores keys: nothing that trains is ever sent twice
 	patience time.Duration
 
+	gate    sync.Mutex // held while intents are written, so that none stands behind what taints the session
 	mu      sync.Mutex
 	ops     map[slot]*operation
 	bodies  []*operation    // those whose bodies may be on disk
@@ -97,9 +98,6 @@ func (o *operation) final() bool {
 // submit puts items in flight in their order and returns without waiting for their ends. All bodies and intents of the
 // call are on disk before the first is sent.
 func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error) {
-	if err := l.tainted(); err != nil {
-		return nil, err
-	}
 	ops := make([]*operation, len(items))
 	var fresh []int
 	items = slices.Clone(items)
@@ -117,6 +115,12 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 			return nil, err
 		}
 		o, err := l.send(ctx, items[i])
+		for err == nil && l.asksAgain(o) {
+			items[i].slot.attempt++
+			if err = l.intend(items, []int{i}); err == nil {
+				o, err = l.send(ctx, items[i])
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -194,6 +198,11 @@ func (l *ledger) intend(items []item, fresh []int) error {
 	if err := l.stage(due); err != nil {
 		return err
 	}
+	l.gate.Lock()
+	defer l.gate.Unlock()
+	if err := l.tainted(); err != nil {
+		return err
+	}
 	for n, it := range due {
 		key := l.key(it)
 		write := l.journal.Add
@@ -235,7 +244,7 @@ func (l *ledger) send(ctx context.Context, it item) (*operation, error) {
 		if !it.slot.mutating() {
 			l.close(it.slot, key, err) // it has its intent: who asks again does it as the next attempt
 		}
-		return nil, fmt.Errorf("%s of step %d: %w", it.slot.kind, it.slot.step, err)
+		return nil, fmt.Errorf("%v: %w", it.slot, err)
 	}
 	if err := l.journal.Add(recAck, ackRecord{key, id}); err != nil {
 		return nil, fmt.Errorf("journal the answer: %w", err)
@@ -300,23 +309,6 @@ func (l *ledger) testify(s stored) {
 	l.witness = s
 }
 
-// taint says that the session holds, or may hold, what is not in the plan: nothing more is sent to it.
-func (l *ledger) taint(err error) {
-	l.mu.Lock()
-	first := l.spoiled == nil
-	if first {
-		l.spoiled = err
-	}
-	tell := l.onSpoil
-	l.mu.Unlock()
-	if first { // so that a later life knows it too; where the disk refuses, this one ends all the same
-		_ = l.journal.Append(recStop, stopRecord{What: aSession, ID: l.session.ID(), Why: whyTainted + err.Error()})
-	}
-	if first && tell != nil {
-		tell()
-	}
-}
-
 // tainted is why nothing more may be sent, nil while it may.
 func (l *ledger) tainted() error {
 	l.mu.Lock()
@@ -348,31 +340,16 @@ func (l *ledger) follow(ctx context.Context, o *operation) {
 				l.taint(o.err) // also where nobody waits for it
 			}
 		}()
-		o.res, o.err = l.session.Wait(ctx, o.op, o.id)
+		o.res, o.err = l.end(ctx, o)
 		o.err = l.record(ctx, o)
 	})
 }
 
 // record journals the end of o. An error that is no end of the operation, such as a cancelled wait, leaves it open.
 func (l *ledger) record(ctx context.Context, o *operation) error {
-	var failed *Failed
 	rec := resultRecord{Key: o.key, Status: "COMPLETED", How: "answer"}
-	switch {
-	case errors.As(o.err, &failed):
-		rec.Status, rec.Code = "FAILED", failed.Code
-		if err := l.journal.Append(recResult, rec); err != nil {
-			return errors.Join(o.err, err)
-		}
-		if o.slot.mutating() {
-			l.taint(fmt.Errorf("step %d: %w", o.slot.step+1, o.err))
-		}
-		return o.err
-	case o.err != nil:
-		var late *TimedOut
-		if o.slot.mutating() && (errors.As(o.err, &late) || errors.Is(o.err, ErrGone)) {
-			l.taint(fmt.Errorf("step %d: %w", o.slot.step+1, o.err))
-		}
-		return o.err
+	if o.err != nil {
+		return l.fail(o, rec)
 	}
 	if o.digest != nil {
 		o.digest(&o.res)
@@ -399,7 +376,7 @@ func (l *ledger) watch(ctx context.Context, o *operation) error {
 		if err != nil || final || e.final() {
 			continue
 		}
-		err = fmt.Errorf("%s %s ended before %s %s, which was submitted earlier: the session is spoiled; train with train.lookahead 0", o.op, o.id, e.op, e.id)
+		err = &Disorder{fmt.Sprintf("%s %s ended before %s %s, which was submitted earlier", o.op, o.id, e.op, e.id)}
 		l.taint(err)
 		l.give(e, err)
 		return err

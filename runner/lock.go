@@ -30,12 +30,18 @@ func (l Lock) text() []byte {
 	return b.Bytes()
 }
 
-func (l Lock) write(dir string) error {
+// write brings the lock into the folder of a run.
+func (l Lock) write(dir, runID string) error {
+	l = maps.Clone(l)
+	l[lockRun] = runID
 	if got, err := ReadLock(dir); err == nil && maps.Equal(got, l) {
 		return nil
 	}
 	return journal.WriteFile(filepath.Join(dir, lockName), l.text())
 }
+
+// lockRun is the entry that says whose lock it is. It decides no result, so no hash covers it.
+const lockRun = "run"
 
 // ReadLock reads the lock of a run folder; nil when there is none.
 func ReadLock(dir string) (Lock, error) {
@@ -70,13 +76,16 @@ func (d *Drift) Is(target error) bool { return target == ErrDrift }
 
 // free are the entries that may differ between two lives of a run: recipe, because resume has compared it key by key; wire,
 // because either shape of a request says the same, and what was sent is sent again as it was.
-var free = []string{"recipe", "binary", "wire"}
+var free = []string{"recipe", "binary", "wire", lockRun}
 
 // drift compares the lock of dir with now.
 func (p *past) drift(dir string, now Lock) error {
 	was, err := ReadLock(dir)
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
+	}
+	if of, ok := was[lockRun]; ok && p.run != nil && of != p.run.RunID {
+		return fmt.Errorf("%s is of run %s, and the journal beside it of run %s: the recipe and the journal of two runs are mixed; put back those of one", filepath.Join(dir, lockName), of, p.run.RunID)
 	}
 	d := &Drift{Dir: dir}
 	for _, k := range slices.Sorted(maps.Keys(was)) {

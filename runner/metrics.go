@@ -143,12 +143,12 @@ func (r *run) writeLine(done int) error {
 		return nil
 	}
 	e, hasEval := r.past.evals[done]
-	if done == 0 && !hasEval {
+	m, hasStep := r.past.step(done)
+	if !hasStep && !hasEval {
 		return nil
 	}
-	m := measured{Gen: e.Gen}
-	if done > 0 {
-		m = r.past.steps[done-1]
+	if !hasStep {
+		m.Gen = e.Gen
 	}
 	if err := add(r.world.Dir, metricsName, line(m.Gen, done, m.Metrics, e.Metrics)); err != nil {
 		return fmt.Errorf("write %s: %w", metricsName, err)

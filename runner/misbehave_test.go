@@ -25,6 +25,9 @@ func (b *bench) against(o sandbox.Options, f func(t *testing.T), faults ...strin
 		o.Faults = append(o.Faults, r)
 	}
 	synctest.Test(b.t, func(t *testing.T) {
+		b.store = t.TempDir()
+		b.warned.Reset()
+		o.Dir = b.store
 		s, err := sandbox.Open(o)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +46,7 @@ const mostLives = 20
 func (b *bench) lives(t *testing.T) (errs []error, complete bool) {
 	t.Helper()
 	for range mostLives {
-		_, _, err := b.life(0, false)
+		_, err := b.through(b.server)
 		if err == nil {
 			return errs, true
 		}
@@ -57,6 +60,47 @@ func (b *bench) lives(t *testing.T) (errs []error, complete bool) {
 	}
 	t.Fatalf("%d lives and not complete: %v", mostLives, errs)
 	return nil, false
+}
+
+// outcome is what a run leaves: what it measured, what the server trained, and with what.
+type outcome struct{ steps, lineage, weights string }
+
+// measured is the outcome of a run that nothing disturbs.
+func (b *bench) measured() (want outcome) {
+	b.onDisk(func(t *testing.T) {
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		want = b.outcome(t)
+	})
+	return want
+}
+
+// outcome holds the run to the protocol on the way.
+func (b *bench) outcome(t *testing.T) outcome {
+	t.Helper()
+	o := judge(t, b.dir, b.store, false)
+	o.hold(t, "the run")
+	return outcome{b.steps(), strings.Join(o.lineage(), "\n"), o.weights(t, b.store)}
+}
+
+// compare holds a run to one that nothing disturbed.
+func (b *bench) compare(t *testing.T, want outcome) {
+	t.Helper()
+	got := b.outcome(t)
+	if strings.Contains(b.warned.String(), "evaluate: ") { // one that failed under lookahead is left out, with a warning
+		evals := regexp.MustCompile(`map\[eval/loss:[0-9.]+ step:0\]\n| eval/loss:[0-9.]+`)
+		got.steps, want.steps = evals.ReplaceAllString(got.steps, ""), evals.ReplaceAllString(want.steps, "")
+	}
+	if got.steps != want.steps {
+		t.Errorf("metrics\n%swant\n%s", got.steps, want.steps)
+	}
+	if got.lineage != want.lineage {
+		t.Errorf("trained with\n%s\nwant\n%s", got.lineage, want.lineage)
+	}
+	if got.weights != want.weights {
+		t.Error("other weights than those of the unbroken run")
+	}
 }
 
 // readyNow asks the server itself, past its faults.
@@ -76,40 +120,43 @@ func (b *bench) readyNow(t *testing.T) (ids []string) {
 	return ids
 }
 
-// butCreates is what is not known of yet: a create may be answered or turned away, but its answer is not lost.
-const butCreates = ",except=creates"
-
-// TestAFifthOfTheRequestsFail lets one request in five go wrong in one of many ways. A run must then be what it is when
-// nothing goes wrong, in one life or several.
+// TestAFifthOfTheRequestsFail lets one request in five go wrong in one of many ways, and one operation in twenty. A run
+// must then be what it is when nothing goes wrong: in one life, unless the policy ends it.
 func TestAFifthOfTheRequestsFail(t *testing.T) {
-	for _, lookahead := range []int{0, 1} {
+	ends := regexp.MustCompile(`rolled back 3 times|refused \((429|401)\)`)
+	for _, lookahead := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead), "checkpoint.every=1")
-			want := b.unbroken()
+			b.alter = func(w *runner.World) { w.Restart = true }
+			want := b.measured()
 			const runs = 8
-			lost, dice := 0, drawn(t, "fault-seed", *faultSeed)
+			dice, resumed, rolled := drawn(t, "fault-seed", *faultSeed), 0, 0
 			for range runs {
 				seed := dice.Uint64()
 				b.against(sandbox.Options{FaultSeed: seed}, func(t *testing.T) {
-					t.Logf("seed %d", seed)
 					ended, complete := b.lives(t)
 					if !complete {
-						lost++
-					} else if got := b.steps(); got != want {
-						t.Errorf("seed %d: after %v: got\n%swant\n%s", seed, ended, got, want)
+						t.Fatalf("seed %d: after %v: it can't be resumed", seed, ended)
 					}
+					for _, err := range ended {
+						if resumed++; !ends.MatchString(err.Error()) {
+							t.Errorf("seed %d: a life ended with %v", seed, err)
+						}
+					}
+					rolled += len(judge(t, b.dir, b.store, false).begun()) - 1
+					b.compare(t, want)
 					if left := b.readyNow(t); len(left) > 0 {
 						t.Errorf("seed %d: after %v: left running: %v", seed, ended, left)
 					}
 				},
-					"drop:rate=0.03"+butCreates, "drop:rate=0.03,when=after"+butCreates,
-					"server-error:rate=0.03,status=503,retry_after=2s"+butCreates, "server-error:rate=0.03,when=after,status=500"+butCreates,
-					"truncate:rate=0.03"+butCreates, "too-many-requests:rate=0.05,retry_after=1500ms",
-					"latency:rate=0.2,exponential=2s", "slow-body:rate=0.05,uniform=1s..30s")
+					"drop:rate=0.03", "drop:rate=0.03,when=after",
+					"server-error:rate=0.03,status=503,retry_after=2s", "server-error:rate=0.03,when=after,status=500",
+					"truncate:rate=0.03", "too-many-requests:rate=0.05,retry_after=1500ms",
+					"latency:rate=0.2,exponential=2s", "slow-body:rate=0.05,uniform=1s..30s",
+					"fail:rate=0.02,code=INTERNAL_ERROR,leaves=gradient", "fail:rate=0.02,code=TIMEOUT,leaves=step,on=optim-step",
+					"forget-operation:rate=0.01", "expire-session:rate=0.01,on=operations")
 			}
-			if lost > 1 {
-				t.Errorf("%d of %d runs could not be resumed", lost, runs)
-			}
+			t.Logf("%d runs, %d sessions were given up, %d lives ended", runs, rolled, resumed)
 		})
 	}
 }
@@ -121,30 +168,34 @@ func TestTheRunnerUnderEachFault(t *testing.T) {
 		name  string
 		fault string
 		o     sandbox.Options
+		rolls string // a pattern of the warning that tells of a rollback; empty: there is none
 		ends  string // a pattern of the first life's error; empty: it is complete in one life
 	}{
-		{"a forward-backward fails and leaves nothing", "fail:on=forward-backward,at=10,code=INTERNAL_ERROR", sandbox.Options{}, "INTERNAL_ERROR"},
-		{"a forward-backward fails and leaves a gradient", "fail:on=forward-backward,at=10,code=TIMEOUT,leaves=gradient", sandbox.Options{}, "TIMEOUT"},
-		{"an optim-step fails", "fail:on=optim-step,at=5,code=RESOURCE_EXHAUSTED", sandbox.Options{}, "RESOURCE_EXHAUSTED"},
-		{"an optim-step fails that was applied", "fail:on=optim-step,at=5,leaves=step", sandbox.Options{}, "INTERNAL_ERROR"},
-		{"a session expires with work queued", "expire-session:on=optim-step,at=5", sandbox.Options{}, "SESSION_NOT_ACTIVE|EXPIRED"},
-		{"finished optim-steps are forgotten", "forget-operation:on=optim-step,at=5", sandbox.Options{}, "no longer knows the operation"},
-		{"the key is withdrawn and comes back", "unauthorized:on=operations,at=20", sandbox.Options{}, "401"},
-		{"the queue is long", "queue:uniform=1h..9h,position=40", sandbox.Options{}, ""},
-		{"steps count from zero after a resume", "step-zero", sandbox.Options{}, ""},
-		{"session.step lags", "lagging-step:by=3", sandbox.Options{}, ""},
-		{"keys are forgotten at once", "forget-key", sandbox.Options{}, ""},
-		{"the stop is refused", "refuse-stop:on=stop-resource,at=1", sandbox.Options{}, ""},
-		{"the session is created twice", "double-create:on=create-session,at=1", sandbox.Options{}, ""},
-		{"operations are held, and nothing overtakes them", "reorder:on=weights-sync+training-checkpoint", sandbox.Options{}, ""},
-		{"operations take their time", "latency:rate=0", sandbox.Options{OpTime: profileOf(t, "b200-8b")}, ""},
-		{"time runs fast", "latency:rate=0", sandbox.Options{Speed: 50}, ""},
+		{"a forward-backward fails and leaves nothing", "fail:on=forward-backward,at=10,code=INTERNAL_ERROR", sandbox.Options{}, "INTERNAL_ERROR", ""},
+		{"a forward-backward fails and leaves a gradient", "fail:on=forward-backward,at=10,code=TIMEOUT,leaves=gradient", sandbox.Options{}, "TIMEOUT", ""},
+		{"an optim-step fails", "fail:on=optim-step,at=5,code=RESOURCE_EXHAUSTED", sandbox.Options{}, "RESOURCE_EXHAUSTED", ""},
+		{"an optim-step fails that was applied", "fail:on=optim-step,at=5,leaves=step", sandbox.Options{}, "INTERNAL_ERROR", ""},
+		{"a session expires with work queued", "expire-session:on=optim-step,at=5", sandbox.Options{}, "SESSION_NOT_ACTIVE|EXPIRED", ""},
+		{"finished optim-steps are forgotten", "forget-operation:on=optim-step,at=5", sandbox.Options{OpTime: paceOf(t, "optim-step=1s")}, "no longer knows the operation", ""},
+		{"the key is withdrawn and comes back", "unauthorized:on=operations,at=20", sandbox.Options{}, "", "401"},
+		{"the queue is long", "queue:uniform=1h..9h,position=40", sandbox.Options{}, "", ""},
+		{"steps count from zero after a resume", "step-zero", sandbox.Options{}, "", ""},
+		{"session.step lags", "lagging-step:by=3", sandbox.Options{}, "", ""},
+		{"keys are forgotten at once", "forget-key", sandbox.Options{}, "", ""},
+		{"the stop is refused", "refuse-stop:on=stop-resource,at=1", sandbox.Options{}, "", ""},
+		{"the session is created twice", "double-create:on=create-session,at=1", sandbox.Options{}, "", ""},
+		{"operations are held, and nothing overtakes them", "reorder:on=weights-sync+training-checkpoint", sandbox.Options{}, "", ""},
+		{"operations take their time", "latency:rate=0", sandbox.Options{OpTime: profileOf(t, "b200-8b")}, "", ""},
+		{"time runs fast", "latency:rate=0", sandbox.Options{Speed: 50}, "", ""},
 	} {
-		for _, lookahead := range []int{0, 1} {
+		for _, lookahead := range []int{0, 1, 4} {
+			if strings.HasPrefix(tt.fault, "reorder") && lookahead > 0 {
+				continue // the next one overtakes it, which is the subject of another test
+			}
 			t.Run(fmt.Sprintf("%s, lookahead %d", tt.name, lookahead), func(t *testing.T) {
 				// A session that is left running must be judged by what the journal knows of it.
 				b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead), "keep_resources=on_failure")
-				want := b.unbroken()
+				want := b.measured()
 				b.against(tt.o, func(t *testing.T) {
 					ended, complete := b.lives(t)
 					switch {
@@ -155,9 +206,11 @@ func TestTheRunnerUnderEachFault(t *testing.T) {
 					case tt.ends != "" && (len(ended) == 0 || !regexp.MustCompile(tt.ends).MatchString(ended[0].Error())):
 						t.Errorf("the lives ended by %v, want the first by %s", ended, tt.ends)
 					}
-					if got := b.steps(); got != want {
-						t.Errorf("after %v: got\n%swant\n%s", ended, got, want)
+					rolled := strings.Contains(b.warned.String(), "rolling back")
+					if rolled != (tt.rolls != "") || !regexp.MustCompile(tt.rolls).MatchString(b.warned.String()) {
+						t.Errorf("warned of %q, want a rollback by %q", b.warned.String(), tt.rolls)
 					}
+					b.compare(t, want)
 					if left := b.readyNow(t); len(left) > 0 {
 						t.Errorf("after %v: left running: %v", ended, left)
 					}
@@ -170,6 +223,15 @@ func TestTheRunnerUnderEachFault(t *testing.T) {
 func profileOf(t *testing.T, name string) sandbox.OpTime {
 	t.Helper()
 	p, err := sandbox.FindGPUProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func paceOf(t *testing.T, text string) sandbox.OpTime {
+	t.Helper()
+	p, err := sandbox.OpTime{}.With(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,21 +255,17 @@ func TestACapacityTimeoutEndsTheRun(t *testing.T) {
 // TestOperationsOutOfOrderAreNoticed: an optimiser step that overtakes its gradient spoils the session, which is then not
 // trained on; with lookahead 0 nothing can overtake.
 func TestOperationsOutOfOrderAreNoticed(t *testing.T) {
-	slow, err := sandbox.OpTime{}.With("forward-backward=30s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lookahead, lives := range []int{1, 2} {
+	slow := paceOf(t, "forward-backward=30s")
+	for lookahead := range 2 {
 		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
-		want := b.unbroken()
+		want := b.measured()
 		b.against(sandbox.Options{OpTime: slow}, func(t *testing.T) {
 			ended, complete := b.lives(t)
-			if !complete || len(ended)+1 != lives || lives > 1 && !strings.Contains(ended[0].Error(), "which was submitted earlier") {
-				t.Errorf("lookahead %d: got %v, want %d lives", lookahead, ended, lives)
+			noticed := strings.Contains(b.warned.String(), "which was submitted earlier: rolling back")
+			if !complete || len(ended) > 0 || noticed != (lookahead > 0) {
+				t.Errorf("lookahead %d: ended by %v, warned of %q", lookahead, ended, b.warned.String())
 			}
-			if got := b.steps(); got != want {
-				t.Errorf("lookahead %d: after %v: got\n%swant\n%s", lookahead, ended, got, want)
-			}
+			b.compare(t, want)
 		}, "reorder:on=forward-backward,at=10,after=2s")
 	}
 }
@@ -215,10 +273,7 @@ func TestOperationsOutOfOrderAreNoticed(t *testing.T) {
 // TestLookaheadKeepsSimulatedGPUsBusy: by operations of stated length a run's share of busy time can be measured, and
 // lookahead raises it.
 func TestLookaheadKeepsSimulatedGPUsBusy(t *testing.T) {
-	pace, err := sandbox.OpTime{}.With("forward-backward=400ms,forward-only=100ms,optim-step=100ms,weights-sync=100ms,training-checkpoint=1s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pace := paceOf(t, "forward-backward=400ms,forward-only=100ms,optim-step=100ms,weights-sync=100ms,training-checkpoint=1s")
 	var took [2]time.Duration
 	for lookahead := range took {
 		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))

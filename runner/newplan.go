@@ -25,8 +25,14 @@ func NewPlan(in *Inputs) (*Plan, error) {
 	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
 		p.BatchesPerEpoch++
 	}
+	if err := in.Start.fits(r); err != nil {
+		return nil, err
+	}
 	var l diag.List
 	steps := p.length(r, &l)
+	if s := in.Start; s != nil && s.Done >= steps && len(l) == 0 {
+		return nil, s.fault("the plan has %d steps, and the fork begins behind step %d: give it more, with --set train.num_steps=%d", steps, s.Done, s.Done+steps)
+	}
 	if len(l) > 0 {
 		return nil, l
 	}
@@ -139,6 +145,7 @@ func newLock(in *Inputs) (Lock, error) {
 	if in.Sandbox {
 		l["backend"] = "sandbox"
 	}
+	in.Start.enter(l)
 	if in.Held != nil {
 		l["dataset.validation"] = in.Held.Hash()
 	}

@@ -41,6 +41,7 @@ var members = map[string]string{
 	"meter":       "resource:string ready_seconds:number cost:number server_time:string",
 	"stop":        "what:string id:string why?:string",
 	"stopped":     "what:string id:string why?:string",
+	"salvage":     "kept:string line:number offset:number bytes:number",
 	"end":         "outcome:string code?:string step:number released:array unsaved:number",
 }
 
@@ -95,6 +96,7 @@ func judge(t *testing.T, dir, store string, over bool) *oracle {
 	o.operations()
 	o.steps()
 	o.checkpoints()
+	o.taints()
 	if over {
 		o.released()
 	}
@@ -225,8 +227,8 @@ func trains(kind string) bool { return kind == "forward_backward" || kind == "op
 var paths = map[string]string{"forward_backward": "forward-backward", "optim_step": "optim-step", "weights_sync": "weights-sync",
 	"training_checkpoint": "training-checkpoint", "inference_checkpoint": "inference-checkpoint", "eval": "forward-backward", "witness": "forward-backward"}
 
-// operations: no operation without an intent of equal body; one key, one body, executed once; the server's order is that
-// of pos, which has no gaps.
+// operations: no operation without an intent of equal body; one key, one body, and where it trains, executed once; the
+// server's order is that of pos, which has no gaps, but for what trains nothing and is asked for again.
 func (o *oracle) operations() {
 	intents, next := map[string]entry{}, map[string]int{}
 	for _, e := range o.records {
@@ -245,13 +247,13 @@ func (o *oracle) operations() {
 			o.fault("record %d: %s has attempt %d", e.number("n"), e.text("kind"), e.number("attempt"))
 		}
 	}
-	last, seen := map[string]int{}, map[string]bool{}
+	last, trained, seen := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, f := range o.served {
 		op := f.head.Op
 		if op == nil {
 			continue
 		}
-		key, _, repeated := strings.Cut(op.Key, "#") // the mark of a test double that ignores keys
+		key, _, _ := strings.Cut(op.Key, "#") // the mark of a test double that ignores keys
 		in, ok := intents[key]
 		switch {
 		case !ok:
@@ -261,10 +263,13 @@ func (o *oracle) operations() {
 			o.fault("operation %s (%s): its body is not that of its intent", f.head.ID, op.Name)
 		case in.text("session") != op.Session || paths[in.text("kind")] != op.Name:
 			o.fault("operation %s: %s on %s, the intent is %v", f.head.ID, op.Name, op.Session, in)
-		case seen[key] && (trains(in.text("kind")) || !repeated):
+		case seen[key] && trains(in.text("kind")):
 			o.fault("operation %s (%s): its key was executed before", f.head.ID, op.Name)
-		case in.number("pos") < last[op.Session] && (trains(in.text("kind")) || !repeated):
+		case in.number("pos") < last[op.Session] && trains(in.text("kind")), in.number("pos") < trained[op.Session] && !seen[key]:
 			o.fault("operation %s (%s, pos %d) was accepted behind pos %d", f.head.ID, op.Name, in.number("pos"), last[op.Session])
+		}
+		if trains(in.text("kind")) {
+			trained[op.Session] = in.number("pos")
 		}
 		seen[key], last[op.Session] = true, in.number("pos")
 	}
@@ -273,7 +278,9 @@ func (o *oracle) operations() {
 // generation is a session of the journal.
 type generation struct {
 	id         string
-	from, upto int // steps in it when it began, and when the next one did
+	from, upto int   // steps in it when it began, and when the next one did
+	updates    int   // optimiser steps in it when it began
+	skip       []any // steps that it leaves out
 }
 
 func (o *oracle) generations() []*generation {
@@ -286,7 +293,8 @@ func (o *oracle) generations() []*generation {
 			for _, g := range all {
 				g.upto = min(g.upto, done)
 			}
-			all = append(all, &generation{from: done, upto: 1 << 30})
+			skip, _ := e["skip"].([]any)
+			all = append(all, &generation{from: done, upto: 1 << 30, updates: entry(from).number("updates"), skip: skip})
 		case e.text("type") == "created" && e.text("what") == "session":
 			all[len(all)-1].id = e.text("id")
 		}
@@ -294,23 +302,44 @@ func (o *oracle) generations() []*generation {
 	return all
 }
 
-// steps: the step records of the lineage ascend, once each, and so do the rows of metrics.jsonl beside the journal.
+// steps: the step records of the lineage ascend, once each; one trains unless its session leaves it out, and the count of
+// updates goes with that. A session that leaves a step out does so for good.
 func (o *oracle) steps() {
-	done := 0
+	done, updates, skip := 0, 0, []any(nil)
 	for _, e := range o.records {
 		switch e.text("type") {
+		case "run": // a fork begins with the steps of another run
+			begun, _ := e["parent"].(map[string]any)
+			done, updates = entry(begun).number("done"), entry(begun).number("updates")
 		case "create":
 			if from, ok := e["from"].(map[string]any); ok {
 				done = min(done, entry(from).number("done"))
 				if entry(from).number("done") != done {
 					o.fault("record %d: a session begins at %d steps, %d are done", e.number("n"), entry(from).number("done"), done)
 				}
+				updates = entry(from).number("updates")
+				left, _ := e["skip"].([]any)
+				for _, s := range skip {
+					if !slices.Contains(left, s) {
+						o.fault("record %d: a session does not leave out step %v, as the one before did", e.number("n"), s)
+					}
+				}
+				skip = left
 			}
 		case "step":
 			if e.number("step") != done {
 				o.fault("record %d: step %d where %d is due", e.number("n"), e.number("step"), done)
 			}
 			done = e.number("step") + 1
+			if out := slices.Contains(skip, e["step"]); out == (e["applied"] == true) || out == (e.text("why") == "") {
+				o.fault("record %d: step %d: applied %v, why %q, the session leaves out %v", e.number("n"), e.number("step"), e["applied"], e.text("why"), skip)
+			}
+			if e["applied"] == true {
+				updates++
+			}
+			if e.number("updates") != updates {
+				o.fault("record %d: step %d has %d updates, want %d", e.number("n"), e.number("step"), e.number("updates"), updates)
+			}
 		}
 	}
 }
@@ -349,11 +378,51 @@ func (o *oracle) lineage() (bodies []string) {
 	return bodies
 }
 
+// taints: behind the failure of an operation that trains, and behind the word that its session is tainted, nothing is
+// intended in it that trains.
+func (o *oracle) taints() {
+	why, of := map[string]string{}, map[string]entry{}
+	for _, e := range o.records {
+		switch e.text("type") {
+		case "intent":
+			of[e.text("key")] = e
+			if s := e.text("session"); trains(e.text("kind")) && why[s] != "" {
+				o.fault("record %d: %s of step %d in a session that is tainted by %s", e.number("n"), e.text("kind"), e.number("step"), why[s])
+			}
+		case "result":
+			if in := of[e.text("key")]; e.text("status") == "FAILED" && trains(in.text("kind")) {
+				why[in.text("session")] = e.text("code")
+			}
+		case "stop":
+			if strings.HasPrefix(e.text("why"), "tainted") {
+				why[e.text("id")] = e.text("why")
+			}
+		}
+	}
+}
+
+// weights are the tensors of the newest training checkpoint of the lineage, from the files of the server.
+func (o *oracle) weights(t *testing.T, store string) string {
+	t.Helper()
+	id := ""
+	for _, e := range o.records {
+		if e.text("type") == "checkpoint" && e.text("kind") == "training" {
+			id = e.text("id")
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(store, "checkpoints", id+".safetensors"))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	return string(data[8+binary.LittleEndian.Uint64(data):])
+}
+
 // checkpoints: one is named by the steps that its weights contain, counted at the server.
 func (o *oracle) checkpoints() {
 	contains, count := map[string]int{}, map[string]int{}
 	for _, g := range o.generations() {
-		count[g.id] = g.from
+		count[g.id] = g.updates
 	}
 	ops := map[string]frame{}
 	for _, f := range o.served {
@@ -374,8 +443,8 @@ func (o *oracle) checkpoints() {
 		if e.text("type") != "checkpoint" {
 			continue
 		}
-		if n, ok := contains[e.text("id")]; !ok || n != e.number("done") || n != e.number("server_step") {
-			o.fault("record %d: checkpoint of %d steps (server step %d) contains %d (%v)", e.number("n"), e.number("done"), e.number("server_step"), n, ok)
+		if n, ok := contains[e.text("id")]; !ok || n != e.number("updates") || n != e.number("server_step") {
+			o.fault("record %d: checkpoint of %d updates (server step %d) contains %d (%v)", e.number("n"), e.number("updates"), e.number("server_step"), n, ok)
 		}
 	}
 }

@@ -14,11 +14,14 @@ import (
 // trained now; abandoned are the measured steps that a later session began before.
 type past struct {
 	run       *runRecord
-	life      *lifeRecord // the last one
-	asked     int         // resources asked for, also those that were refused
+	life      *lifeRecord    // the last one
+	asked     []createRecord // resources asked for, also those that were refused
 	plan      *decided
 	resources []*held
-	unclear   *createRecord // a create without an answer
+	unclear   *createRecord    // a create without an answer
+	settled   []int            // attempts at a resource that were seen to have made nothing
+	tried     notCreatedRecord // the last create of a session that made nothing
+	triedGen  int              // the session that it was for
 	gens      []*generation
 	steps     []measured
 	evals     map[int]measured // by steps done
@@ -27,6 +30,12 @@ type past struct {
 	abandoned []measured
 	end       *endRecord
 	meters    map[string]meterRecord // by resource, the newest
+	skip      map[int]string         // steps that are left out, with why
+	leftOut   int                    // of which train.on_non_finite decided
+	furthest  int                    // the most steps that a verified checkpoint held
+	fruitless int                    // rollbacks of the last life since then
+	salvaged  *salvageRecord         // records are lost, and no session was made since; nil: none
+	disorder  bool                   // the service was seen not to keep the order of operations
 }
 
 // held is a resource that the journal knows.
@@ -57,7 +66,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}}
+	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -68,8 +77,10 @@ func recall(records []journal.Record) (*past, error) {
 
 // readers decode a record into the past, by type; a type that is not here changes nothing.
 var readers = map[string]func(p *past, data []byte) error{
-	recRun:  func(p *past, d []byte) error { return into(d, func(v runRecord) { p.run = &v }) },
-	recLife: func(p *past, d []byte) error { return into(d, func(v lifeRecord) { p.life, p.end = &v, nil }) },
+	recRun: func(p *past, d []byte) error { return into(d, func(v runRecord) { p.run = &v }) },
+	recLife: func(p *past, d []byte) error {
+		return into(d, func(v lifeRecord) { p.life, p.end, p.fruitless = &v, nil, 0 })
+	},
 	recPlan: func(p *past, d []byte) error { return into(d, func(v decided) { p.plan = &v }) },
 	recEnd:  func(p *past, d []byte) error { return into(d, func(v endRecord) { p.end = &v }) },
 	recMeter: func(p *past, d []byte) error {
@@ -84,7 +95,7 @@ var readers = map[string]func(p *past, data []byte) error{
 	},
 	recCreate:     func(p *past, d []byte) error { return into(d, p.create) },
 	recCreated:    func(p *past, d []byte) error { return into(d, p.created) },
-	recNotCreated: func(p *past, d []byte) error { return into(d, func(notCreatedRecord) { p.unclear = nil }) },
+	recNotCreated: func(p *past, d []byte) error { return into(d, p.notCreated) },
 	recStop: func(p *past, d []byte) error {
 		return into(d, func(v stopRecord) {
 			if h := p.resource(v.ID); h != nil {
@@ -93,6 +104,7 @@ var readers = map[string]func(p *past, data []byte) error{
 			for _, g := range p.gens {
 				g.spoiled = g.spoiled || g.id == v.ID && strings.HasPrefix(v.Why, whyTainted)
 			}
+			p.disorder = p.disorder || strings.HasPrefix(v.Why, whyDisorder)
 		})
 	},
 	recStopped: func(p *past, d []byte) error { return into(d, p.stopped) },
@@ -132,9 +144,10 @@ var readers = map[string]func(p *past, data []byte) error{
 		return into(d, func(v evalRecord) { p.evals[v.Done] = v.measured() })
 	},
 	recCheckpoint: func(p *past, d []byte) error {
-		return into(d, func(v checkpointRecord) { p.saves = append(p.saves, v) })
+		return into(d, p.checkpoint)
 	},
-	recForget: func(p *past, d []byte) error { return into(d, p.forget) },
+	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
+	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
 
 func (p *past) read(rec journal.Record) error {
@@ -156,9 +169,10 @@ func into[T any](data []byte, keep func(T)) error {
 func (p *past) create(v createRecord) {
 	p.unclear = &v
 	if v.What != aSession {
-		p.asked++
+		p.asked = append(p.asked, v)
 		return
 	}
+	p.opens(v)
 	from, gen := origin{}, len(p.gens)
 	if v.From != nil {
 		from = *v.From
@@ -169,6 +183,33 @@ func (p *past) create(v createRecord) {
 	p.begin(newGeneration(gen, v.Attempt, from))
 }
 
+// opens takes from the create of a session what it was decided for.
+func (p *past) opens(v createRecord) {
+	in, code, failed := p.failed()
+	for _, step := range v.Skip {
+		if _, known := p.skip[step]; known {
+			continue
+		}
+		p.skip[step] = "--skip-step"
+		if failed && in.Step == step {
+			p.skip[step] = code
+		}
+	}
+	switch v.Reason {
+	case toRollBack:
+		p.fruitless++
+	case toSkip:
+		p.leftOut++
+	}
+}
+
+func (p *past) checkpoint(v checkpointRecord) {
+	p.saves = append(p.saves, v)
+	if v.Kind == "training" && v.Done > p.furthest {
+		p.furthest, p.fruitless = v.Done, 0
+	}
+}
+
 func newGeneration(gen, attempt int, from origin) *generation {
 	return &generation{gen: gen, attempt: attempt, from: from, acks: map[string]string{}, results: map[string]resultRecord{}}
 }
@@ -177,29 +218,6 @@ func newGeneration(gen, attempt int, from origin) *generation {
 func (p *past) begin(g *generation) {
 	p.cut(g.from.Done)
 	p.gens = append(p.gens, g)
-}
-
-// canBegin says why no new session could continue the run, nil when one could.
-func (p *past) canBegin() error {
-	if _, ok := p.newest(); ok || p.updates() == 0 {
-		return nil
-	}
-	return &hopeless{fmt.Errorf("no checkpoint holds any of the %d steps done, and their session is gone: start anew with `trainer run`", p.done())}
-}
-
-// hopeless says why the same would fail again: an operation that trains failed for what is in it.
-func (p *past) hopeless() error {
-	g := p.last()
-	if g == nil {
-		return nil
-	}
-	for _, in := range g.intents {
-		code := g.results[in.Key].Code
-		if (slot{kind: in.Kind}).mutating() && meetsAgain(code) {
-			return &hopeless{fmt.Errorf("%s of step %d failed with %s: the same rows fail again, and skipping a step is not built yet; mend them and start anew with `trainer run`", in.Kind, in.Step+1, code)}
-		}
-	}
-	return nil
 }
 
 // result keeps an answer; that of an optimiser step fixes the difference of the step counters.
@@ -250,14 +268,48 @@ func (p *past) cut(done int) {
 }
 
 func (p *past) created(v createdRecord) {
-	p.unclear = nil
+	if c := p.open(v.What); c != nil && c.Attempt == v.Attempt {
+		p.unclear = nil
+	}
 	if v.What == aResource {
 		p.resources = append(p.resources, &held{id: v.ID, attached: v.How == "attached", price: v.PriceUSD})
 		return
 	}
+	p.salvaged = nil
 	if g := p.last(); g != nil {
 		g.id = v.ID
 	}
+}
+
+// notCreated takes back a session that was never made. What its create has cut off stays cut off.
+func (p *past) notCreated(v notCreatedRecord) {
+	p.unclear = nil
+	if v.What == aResource && v.Why == whySettled {
+		p.settled = append(p.settled, v.Attempt)
+	}
+	if g := p.last(); v.What == aSession && g != nil && g.id == "" {
+		p.tried, p.triedGen = v, g.gen
+		p.gens = p.gens[:len(p.gens)-1]
+	}
+}
+
+// open is the create of a resource, or of a session, that has no answer; nil when there is none.
+func (p *past) open(what string) *createRecord {
+	if p.unclear == nil || p.unclear.What != what {
+		return nil
+	}
+	return p.unclear
+}
+
+// next is the number of the session to come, and of the attempt to make it.
+func (p *past) next() (gen, attempt int) {
+	if g := p.last(); g != nil {
+		gen = g.gen + 1
+	}
+	if p.tried.What == aSession && p.triedGen == gen {
+		attempt = p.tried.Attempt + 1
+	}
+	return gen, attempt
 }
 
 func (p *past) stopped(v stopRecord) {
@@ -286,6 +338,14 @@ func (p *past) last() *generation {
 	return p.gens[len(p.gens)-1]
 }
 
+// current is the id of the session that is trained, empty where none is.
+func (p *past) current() string {
+	if g := p.last(); g != nil && !g.closed {
+		return g.id
+	}
+	return ""
+}
+
 // holding is the resource that has no stopped record, nil when there is none.
 func (p *past) holding() *held {
 	for _, h := range slices.Backward(p.resources) {
@@ -297,13 +357,29 @@ func (p *past) holding() *held {
 }
 
 // done and updates count the steps of the lineage, and those of them that ran an optimiser step.
-func (p *past) done() int { return len(p.steps) }
+func (p *past) done() int { return p.begun().Done + len(p.steps) }
 
 func (p *past) updates() int {
 	if n := len(p.steps); n > 0 {
 		return p.steps[n-1].Updates
 	}
-	return 0
+	return p.begun().Updates
+}
+
+// begun is where the run begins: at the base model's weights, or at another run's checkpoint.
+func (p *past) begun() origin {
+	if p.run == nil || p.run.Parent == nil {
+		return origin{}
+	}
+	return origin{p.run.Parent.CheckpointID, p.run.Parent.Done, p.run.Parent.Updates}
+}
+
+// step is the last of done steps, false where this run has not trained it.
+func (p *past) step(done int) (measured, bool) {
+	if i := done - 1 - p.begun().Done; i >= 0 && i < len(p.steps) {
+		return p.steps[i], true
+	}
+	return measured{}, false
 }
 
 // newest is the training checkpoint with the most steps, false when there is none.
@@ -331,7 +407,7 @@ func (p *past) spent(except string) (usd float64) {
 
 // summary is the state at the start of a life.
 func (p *past) summary(dir string, steps int) Summary {
-	s := Summary{Outcome: "failed", Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
+	s := Summary{Outcome: "failed", Begun: p.begun().Done, Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
 	if p.end != nil {
 		s.Outcome = p.end.Outcome
 	}

@@ -1,29 +1,21 @@
 package runner
 
-import (
-	"errors"
-	"testing"
-)
+import "testing"
 
-// TestHopeless: only what trains makes a run hopeless, and only by a code that comes of the rows.
-func TestHopeless(t *testing.T) {
-	cases := []struct {
-		kind, code string
-		want       bool
-	}{
-		{kindForwardBackward, "NON_FINITE_LOSS", true},
-		{kindOptimStep, "INVALID_INPUT", true},
-		{kindOptimStep, "TIMEOUT", false},
-		{kindEval, "INVALID_INPUT", false},
-		{kindTraining, "INVALID_INPUT", false},
+// TestFailed: only what trains makes a session unfit, and the first of it is the reason.
+func TestFailed(t *testing.T) {
+	g := newGeneration(0, 0, origin{})
+	for i, kind := range []string{kindEval, kindTraining, kindForwardBackward, kindOptimStep} {
+		key := string(rune('a' + i))
+		g.intents = append(g.intents, intentRecord{Kind: kind, Key: key, Step: i})
+		g.results[key] = resultRecord{Key: key, Status: "FAILED", Code: "CODE_" + key}
 	}
-	for _, c := range cases {
-		g := newGeneration(0, 0, origin{})
-		g.intents = []intentRecord{{Kind: c.kind, Key: "k"}}
-		g.results["k"] = resultRecord{Key: "k", Status: "FAILED", Code: c.code}
-		err := (&past{gens: []*generation{g}}).hopeless()
-		if got := errors.Is(err, ErrHopeless); got != c.want || got != (err != nil) {
-			t.Errorf("%s, %s: %v", c.kind, c.code, err)
-		}
+	p := &past{gens: []*generation{newGeneration(0, 0, origin{}), g}}
+	if in, code, ok := p.failed(); !ok || in.Kind != kindForwardBackward || code != "CODE_c" {
+		t.Errorf("got %+v, %s, %v", in, code, ok)
+	}
+	p.gens = p.gens[:1]
+	if in, code, ok := p.failed(); ok {
+		t.Errorf("of a session without operations: %+v, %s", in, code)
 	}
 }

@@ -27,6 +27,7 @@ const (
 	recStop       = "stop"
 	recStopped    = "stopped"
 	recEnd        = "end"
+	recSalvage    = "salvage"
 )
 
 type runRecord struct {
@@ -37,10 +38,13 @@ type runRecord struct {
 	Parent     *parent `json:"parent,omitempty"`
 }
 
+// parent is where a run begins that does not begin at the base model's weights. Done and Updates are the steps that it counts
+// as its own: of a fork.
 type parent struct {
 	RunID        string `json:"run_id,omitempty"`
 	CheckpointID string `json:"checkpoint_id"`
 	Done         int    `json:"done"`
+	Updates      int    `json:"updates,omitempty"`
 }
 
 type lifeRecord struct {
@@ -86,6 +90,7 @@ type createRecord struct {
 	Gen        *int      `json:"gen,omitempty"`
 	From       *origin   `json:"from,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
+	Skip       []int     `json:"skip,omitempty"` // steps that the session leaves out, also those that earlier ones did
 }
 
 // resourceBody and sessionBody are what a create asks for, under the API's names, so that a later life can tell what it
@@ -130,15 +135,18 @@ type createdRecord struct {
 	What     string  `json:"what"`
 	Attempt  int     `json:"attempt"`
 	ID       string  `json:"id"`
-	How      string  `json:"how"` // answer, attached
+	How      string  `json:"how"` // answer, adopted, attached
 	PriceUSD float64 `json:"price_usd_per_hour,omitempty"`
 	Pinned   string  `json:"base_weights_ref,omitempty"`
 }
 
+// whySettled is what was looked for, and not seen.
+const whySettled = "settled"
+
 type notCreatedRecord struct {
 	What    string `json:"what"`
 	Attempt int    `json:"attempt"`
-	Why     string `json:"why"` // refused
+	Why     string `json:"why"` // refused, settled, its resource is gone
 }
 
 type readyRecord struct {
@@ -216,21 +224,23 @@ type evalRecord struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-// measured is a step, or an evaluation behind so many done steps, as the past keeps it.
+// measured is a step, or an evaluation behind so many done steps, as the past keeps it. Why says that the step was left
+// out, and is empty for one that was trained.
 type measured struct {
 	Gen, Step, Done, Updates int
+	Why                      string
 	Rows                     string
 	Metrics                  map[string]float64
 }
 
 func (m measured) step() stepRecord {
-	return stepRecord{Gen: m.Gen, Step: m.Step, Applied: true, Updates: m.Updates, Rows: m.Rows, Metrics: m.Metrics}
+	return stepRecord{Gen: m.Gen, Step: m.Step, Applied: m.Why == "", Why: m.Why, Updates: m.Updates, Rows: m.Rows, Metrics: m.Metrics}
 }
 
 func (m measured) eval() evalRecord { return evalRecord{m.Gen, m.Done, m.Updates, m.Metrics} }
 
 func (s stepRecord) measured() measured {
-	return measured{Gen: s.Gen, Step: s.Step, Done: s.Step + 1, Updates: s.Updates, Rows: s.Rows, Metrics: s.Metrics}
+	return measured{Gen: s.Gen, Step: s.Step, Done: s.Step + 1, Updates: s.Updates, Why: s.Why, Rows: s.Rows, Metrics: s.Metrics}
 }
 
 func (e evalRecord) measured() measured {
@@ -260,10 +270,21 @@ type meterRecord struct {
 // whyTainted begins the reason of a stop of a session that must not be trained on, also where the stop did not get there.
 const whyTainted = "tainted: "
 
+// whyDisorder is the same where the reason is that the service does not keep the order of operations.
+const whyDisorder = whyTainted + "out of order: "
+
 type stopRecord struct {
 	What string `json:"what"`
 	ID   string `json:"id"`
 	Why  string `json:"why,omitempty"`
+}
+
+// salvageRecord stands where the records behind it were damaged, and are lost.
+type salvageRecord struct {
+	Kept   string `json:"kept"` // the file of the damaged journal, in the run folder
+	Line   int    `json:"line"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"` // that were cut off
 }
 
 type endRecord struct {

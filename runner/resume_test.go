@@ -3,6 +3,7 @@ package runner_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -57,23 +58,36 @@ func TestAnEndThatIsLostCostsNothing(t *testing.T) {
 	}
 }
 
-// TestWhatCannotGoOnCostsNothing: a run whose weights are lost is refused before a resource is asked for.
+// TestWhatCannotGoOnCostsNothing: a run whose weights are lost is refused before a resource is asked for, until it is told
+// to begin again; then it is what it would have been.
 func TestWhatCannotGoOnCostsNothing(t *testing.T) {
 	b := newBench(t, "checkpoint.every=null")
-	b.fresh(func(t *testing.T) {
-		cut := &liar{next: b.server, match: posts("optim-step"), at: 4, reach: 1, do: func(r *http.Request, _ pass) (*http.Response, error) {
-			b.endResource(r)
-			return nil, errCut
-		}}
-		if _, err := b.through(cut); err == nil {
-			t.Fatal("the life goes on without its resource")
+	want := b.measured()
+	b.onDisk(func(t *testing.T) {
+		if err := b.cutAt(3); err == nil {
+			t.Fatal("the life was not cut")
 		}
 		c := &creates{next: b.server}
 		_, err := b.through(c)
-		if err == nil || !strings.Contains(err.Error(), "start anew with `trainer run`") || c.n > 0 {
+		if !errors.Is(err, runner.ErrUnsaved) || !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "--restart") || c.n > 0 {
 			t.Errorf("the next life: %v, %d resources were asked for", err, c.n)
 		}
+		b.alter = func(w *runner.World) { w.Restart = true }
+		if _, err := b.through(c); err != nil || c.n != 1 {
+			t.Fatalf("the restart: %v, %d resources were asked for", err, c.n)
+		}
+		b.compare(t, want)
 	})
+}
+
+// cutAt is a life that ends, without saving, when so many steps have landed.
+func (b *bench) cutAt(steps int) error {
+	ctx, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
+	c := client(b.server)
+	w := runner.World{Backend: c, Resources: c, Dir: b.dir, Sandbox: true, Sinks: []runner.Sink{&asker{steps, func() { cut(errDead) }}}}
+	_, err := runner.Run(ctx, ctx, b.in, b.plan, w)
+	return err
 }
 
 // TestTheResourceOfADriftIsNamed: a run that may not go on says what it may have left.
@@ -140,7 +154,7 @@ func TestAPanicReleases(t *testing.T) {
 				t.Fatalf("request %d: the life ends with %.200v; left running: %v", at, err, left)
 			}
 			_, _, err = b.life(0, false)
-			if err != nil && (strings.Contains(err.Error(), unsettled) || strings.Contains(err.Error(), "no checkpoint holds any")) {
+			if errors.Is(err, runner.ErrUnsaved) {
 				return
 			}
 			if got := b.steps(); err != nil || got != want {

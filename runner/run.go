@@ -31,8 +31,14 @@ type World struct {
 	Dir       string // the run folder, made by NewFolder
 	Version   string // of this binary
 	Sandbox   bool   // Backend is the sandbox
+	Salvage   bool   // go on from what stands before the damage of a journal
 	TakeOver  bool   // continue a copy of a run folder, or one from another machine
+	Restart   bool   // begin again at the first step where no checkpoint is left
+	SkipStep  int    // the step, counted from 1, that failed and is to be left out; 0 for none
 	Hear      func(func(Event))
+	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
+	// lasts. nil: there is no other run to wait for.
+	Alone func(ctx context.Context) (free func(), err error)
 	// Remember writes down where the run is, on disk when it returns, before anything is asked for that bills; nil: nowhere.
 	Remember func(runID string) error
 }
@@ -52,9 +58,14 @@ type run struct {
 	ledger  *ledger
 	wrote   int // the last step whose line is in metrics.jsonl; guarded by mu
 
-	batches  batches
-	gradient gradient
-	from     int // first step of this life
+	batches   batches
+	gradient  gradient
+	stretches int    // sessions that this life has trained in, or tried to
+	leaveOut  *int   // a step that the next session leaves out
+	reason    string // why the next session is opened, where leaveOut is it
+	settledAt *int   // steps done when what was in doubt was settled last, nil before
+
+	from     int // first step of this stretch
 	until    int // one past the last step of this life
 	had      had
 	early    *earlyStop
@@ -69,14 +80,26 @@ type run struct {
 	summary Summary
 }
 
+// note changes what this life knows of the run as reading the journal again would.
+func (r *run) note(change func(*past)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r.past)
+}
+
 // Run trains to the plan's end, or continues the run whose journal is in w.Dir. stop asks for an orderly end: what is
 // submitted lands, a checkpoint is made, everything is released. ctx, which stop must derive from, cuts everything but
 // the release. The error is nil when the run is complete; errors.Is tells ErrInterrupted, ErrBudget, ErrDrift and
 // ErrHopeless. The summary is valid also beside an error.
 func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, err error) {
+	if w.Salvage {
+		if err := salvage(w.Dir); err != nil {
+			return Summary{}, err
+		}
+	}
 	j, records, err := journal.Open(w.Dir)
 	if err != nil {
-		return Summary{}, fmt.Errorf("open the run: %w", err)
+		return Summary{}, unopened(w.Dir, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	r := &run{in: in, plan: p, world: w, journal: j, begun: time.Now()}
@@ -169,13 +192,26 @@ func (r *run) live(ctx, stop context.Context) (Summary, error) {
 
 // guarded turns a panic into an error, so that the release behind it still happens.
 func (r *run) guarded(ctx, stop context.Context) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the waits of the ledger
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Panic{Value: p, Stack: debug.Stack()}
 		}
 	}()
+	for {
+		if err := r.stretch(ctx, stop); err == nil {
+			return nil
+		} else if err = r.goOn(ctx, stop, err); err != nil {
+			return err
+		}
+	}
+}
+
+// stretch is a life in one session: the whole of it, unless the session is given up.
+func (r *run) stretch(ctx, stop context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the waits of the ledger
+	r.session, r.ledger, r.gen = nil, nil, nil
+	r.stretches++
 	if err := r.acquire(ctx, stop); err != nil || r.session == nil {
 		return err // without a session nothing is left to do
 	}
@@ -185,7 +221,7 @@ func (r *run) guarded(ctx, stop context.Context) (err error) {
 	defer closing()
 	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
 	quiet := context.AfterFunc(watched, func() { r.tellStop(context.Cause(watched)) })
-	err = r.train(ctx, watched)
+	err := r.train(ctx, watched)
 	quiet()
 	if err == nil && r.doneSteps() < len(r.plan.Rates) && !r.early.stopped() {
 		err = fmt.Errorf("%w: limits.max_steps %d of this life", ErrBudget, *r.in.Recipe.Limits.MaxSteps)

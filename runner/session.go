@@ -10,14 +10,21 @@ import (
 	"trainer/loss"
 )
 
-// attend joins the session of the last life when it lives and holds nothing that is in doubt, else begins a new one from
-// the newest checkpoint, and loads the ledger.
+// attend joins the session of the last life, or of the last stretch of this one, when it lives and holds nothing that is
+// in doubt, else begins a new one from the newest checkpoint, and loads the ledger.
 func (r *run) attend(ctx, stop context.Context) error {
+	if err := r.settleSession(ctx, stop); err != nil {
+		return err
+	}
 	g := r.past.last()
 	if g != nil && g.id != "" && !g.closed && !g.tainted() {
 		err := r.join(ctx, stop, g)
 		var foreign *Foreign
-		if err == nil || errors.As(err, &foreign) || ctx.Err() != nil || !lost(err) {
+		if err == nil || errors.As(err, &foreign) || ctx.Err() != nil || !doubted(err) {
+			return err
+		}
+		var failed *Failed
+		if errors.As(err, &failed) && r.tainted() != nil && costs(coded(failed.Code), true) == giveUp {
 			return err
 		}
 		r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("session %s cannot be continued: %v", g.id, err)})
@@ -33,7 +40,7 @@ type doubt struct{ error }
 
 func (d *doubt) Unwrap() error { return d.error }
 
-func lost(err error) bool { var d *doubt; return errors.As(err, &d) }
+func doubted(err error) bool { var d *doubt; return errors.As(err, &d) }
 
 // dismiss stops a session that is not trained on any more; one that is gone is stopped.
 func (r *run) dismiss(ctx context.Context, g *generation) {
@@ -41,6 +48,11 @@ func (r *run) dismiss(ctx context.Context, g *generation) {
 		return
 	}
 	s := r.world.Backend.Join(r.sessionSpec(g), g.id)
+	if r.in.Recipe.LoRA != nil { // beside which there is room for others
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, sessionStop)
+		defer cancel()
+	}
 	if err := s.Close(ctx); err == nil {
 		g.closed = true
 		_ = r.journal.Add(recStopped, stopRecord{aSession, g.id, "not continued"})
@@ -100,48 +112,43 @@ func (r *run) digest(s slot) (func(*Result), error) {
 
 // begin opens a session at the newest checkpoint, or at the start when nothing has been trained.
 func (r *run) begin(ctx, stop context.Context) error {
-	if err := r.past.canBegin(); err != nil {
+	from, err := r.origin(ctx)
+	if err != nil {
 		return err
-	}
-	from := origin{}
-	if c, ok := r.past.newest(); ok {
-		from = origin{c.ID, c.Done, c.Updates}
-	}
-	gen, reason := 0, "start"
-	if g := r.past.last(); g != nil {
-		gen, reason = g.gen+1, "resume"
 	}
 	r.tell(Event{Kind: StageEvent, Done: from.Done, Text: opening(from)})
-	g := newGeneration(gen, 0, from)
-	spec := r.sessionSpec(g)
-	rec := createRecord{What: aSession, Gen: &gen, From: &from, Reason: reason, Body: sessionBodyOf(spec)}
-	if err := r.journal.Append(recCreate, rec); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	r.past.begin(g)
-	r.mu.Unlock()
-	s, err := r.world.Backend.Open(ctx, spec)
+	s, err := r.openAt(ctx, stop, from)
 	if err != nil {
-		return r.notCreated(aSession, 0, err)
-	}
-	made := createdRecord{What: aSession, ID: s.ID(), How: "answer"}
-	if err := r.journal.Append(recCreated, made); err != nil {
 		return err
 	}
-	r.past.created(made)
 	now, err := r.running(ctx, stop, s)
 	if err != nil {
 		return err
 	}
-	r.session, r.gen = s, g
+	r.session, r.gen = s, r.past.last()
 	r.ledger = r.newLedger(s)
 	return r.started(ctx, now)
+}
+
+// because is what a session is opened for.
+func (r *run) because(gen int) string {
+	switch {
+	case r.reason != "":
+		return r.reason
+	case gen == 0:
+		return toStart
+	case r.stretches > 1:
+		return toRollBack
+	}
+	return toResume
 }
 
 func opening(from origin) string {
 	if from.CheckpointID == "" {
 		return "opening a session"
+	}
+	if from.Done == 0 {
+		return "opening a session from checkpoint " + from.CheckpointID
 	}
 	return fmt.Sprintf("opening a session from the checkpoint of step %d", from.Done)
 }
@@ -154,9 +161,17 @@ func (r *run) sessionSpec(g *generation) SessionSpec {
 	}
 	return SessionSpec{
 		Resource: r.lease.id, DisplayName: name, LoRA: r.in.Recipe.LoRA, LoRASeed: r.in.Seeds.LoRA,
-		From: g.from.CheckpointID, LoadOptimizer: g.from.CheckpointID != "",
+		From: g.from.CheckpointID, LoadOptimizer: r.loadsOptimizer(g.from),
 		Patience: time.Minute, OperationTimeout: r.in.Recipe.Limits.OperationTimeout,
 	}
+}
+
+// loadsOptimizer: a checkpoint of the run's own brings all of its state.
+func (r *run) loadsOptimizer(from origin) bool {
+	if s := r.in.Start; s != nil && from.CheckpointID == s.CheckpointID {
+		return s.LoadOptimizer
+	}
+	return from.CheckpointID != ""
 }
 
 // running waits until the session is RUNNING.
@@ -167,13 +182,13 @@ func (r *run) running(ctx, stop context.Context, s Session) (SessionState, error
 		var refused *Refused
 		switch {
 		case errors.As(err, &refused) && refused.Status == 404:
-			return st, &doubt{fmt.Errorf("session %s is gone", s.ID())}
+			return st, &doubt{&Lost{"session", s.ID(), "gone"}}
 		case err != nil:
 			return st, fmt.Errorf("read session %s: %w", s.ID(), err)
 		case st.Status == Running:
 			return st, nil
 		case st.Status != Creating:
-			return st, &doubt{fmt.Errorf("session %s is %s: %s %s", s.ID(), st.Status, st.ErrorCode, st.ErrorMessage)}
+			return st, &doubt{lostSession(s, st)}
 		}
 		if err := sleep(stop, nextLook(since)); err != nil {
 			return st, err
@@ -198,7 +213,7 @@ func (r *run) started(ctx context.Context, now SessionState) error {
 	if id != w.id {
 		rec.Keys = keysIgnored
 		r.ledger.once = true
-		r.tell(Event{Kind: WarnEvent, Done: r.gen.from.Done, Text: "the service ignores idempotency keys: an unclear answer will end the run"})
+		r.tell(Event{Kind: WarnEvent, Done: r.gen.from.Done, Text: "the service ignores idempotency keys: after an unclear answer the run goes back to a checkpoint"})
 	}
 	if err := r.journal.Append(recSession, rec); err != nil {
 		return err
@@ -222,6 +237,6 @@ func (r *run) attest(ctx context.Context, done, updates int) error {
 }
 
 func (r *run) newLedger(s Session) *ledger {
-	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.in.Recipe.Train.Lookahead == 0,
+	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.lookahead() == 0,
 		patience: r.in.Recipe.InactiveTimeout / 2, ops: map[slot]*operation{}, staged: map[string]bool{}}
 }

@@ -34,7 +34,7 @@ func (l *ledger) settle(ctx context.Context, g *generation, now SessionState, di
 			err = l.resolve(ctx, g, pending{s, in, d}, at)
 		}
 		if err != nil {
-			return fmt.Errorf("settle %s of step %d: %w", in.Kind, in.Step, err)
+			return fmt.Errorf("settle %v: %w", s, err)
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func TestAResumeMayChangeTheShape(t *testing.T) {
 		}
 		want, weights = b.steps(), b.weights()
 	})
-	points, refused := 0, 0
+	points := 0
 	for _, first := range []api.Shape{api.April2026, api.Current} {
 		for die, over := 1, false; !over; die += 3 {
 			lost := die%2 == 0
@@ -57,16 +57,15 @@ func TestAResumeMayChangeTheShape(t *testing.T) {
 				points++
 				b.shape = api.April2026 - first
 				point := fmt.Sprintf("%s, then %s, cut at request %d (lost %v)", first, b.shape, die, lost)
-				if b.resumes(t, point, want) {
-					refused++
-				} else if got := b.weights(); got != weights {
+				b.resumes(t, point, want)
+				if got := b.weights(); got != weights {
 					t.Errorf("%s: weights %s, want %s", point, got, weights)
 				}
 			})
 		}
 	}
-	if t.Logf("%d points, %d refused as unclear creates", points, refused); points < 20 || refused > 4 {
-		t.Errorf("%d points, of which %d were refused; only creates may be", points, refused)
+	if t.Logf("%d points", points); points < 20 {
+		t.Errorf("%d points are too few", points)
 	}
 }
 

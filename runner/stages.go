@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ type ready struct {
 	batch Batch
 	items []item
 	optim item
+	why   string // the step is left out; empty where it is trained
 }
 
 // flight is a step whose operations are submitted, and what follows it.
@@ -24,7 +26,8 @@ type flight struct {
 	step    int
 	updates int
 	batch   Batch
-	collect collect // nil where only what follows is due
+	why     string  // the step is left out
+	collect collect // nil where nothing is trained
 	optim   *operation
 	after   []follower
 	evals   bool // an evaluation is among them
@@ -73,7 +76,7 @@ func (r *run) train(ctx, stop context.Context) error {
 	defer unwatch()
 
 	var unready, broke error // what ended prepare, submit: the steps before it still land
-	ahead := 1 + r.in.Recipe.Train.Lookahead
+	ahead := 1 + r.lookahead()
 	prepared := make(chan ready, ahead)
 	flights := make(chan *flight, ahead+1)
 	slots := make(chan struct{}, ahead)
@@ -122,6 +125,9 @@ func (r *run) ready(ctx context.Context, step int) (ready, error) {
 	if err != nil {
 		return ready{}, err
 	}
+	if why, out := r.past.skip[step]; out {
+		return ready{step: step, batch: b, why: why}, nil
+	}
 	items, err := r.gradient.prepare(ctx, r.session, step, b)
 	if err != nil {
 		return ready{}, fmt.Errorf("prepare step %d: %w", step+1, err)
@@ -131,7 +137,7 @@ func (r *run) ready(ctx context.Context, step int) (ready, error) {
 		return ready{}, fmt.Errorf("prepare the optimizer step %d: %w", step+1, err)
 	}
 	optim := item{slot: slot{step: step, kind: kindOptimStep}, body: body}
-	return ready{step, b, items, optim}, r.ledger.stage(append(slices.Clone(items), optim))
+	return ready{step: step, batch: b, items: items, optim: optim}, r.ledger.stage(append(slices.Clone(items), optim))
 }
 
 // submit puts steps in flight in order, and behind each what is due after it. The first flight carries no step: it is
@@ -155,12 +161,12 @@ func (r *run) submit(ctx context.Context, in <-chan ready, out chan<- *flight, s
 		case <-ctx.Done():
 			return nil
 		}
-		f := &flight{step: p.step, updates: last.updates + 1, batch: p.batch, landed: make(chan struct{})}
+		f := &flight{step: p.step, updates: last.updates, batch: p.batch, why: p.why, landed: make(chan struct{})}
 		if err := r.launch(ctx, f, p); err != nil {
 			if f.optim != nil { // the step itself is under way
 				pass(ctx, out, f)
 			}
-			return r.explain(f, err)
+			return err
 		}
 		if !pass(ctx, out, f) {
 			return nil
@@ -190,6 +196,10 @@ func await(ctx context.Context, landed <-chan struct{}) bool {
 
 // launch submits a step's operations and what follows it, in the order in which the service must apply them.
 func (r *run) launch(ctx context.Context, f *flight, p ready) (err error) {
+	if f.why != "" {
+		return r.follow(ctx, f, f.step+1)
+	}
+	f.updates++
 	for i := range p.items {
 		p.items[i].expect = f.updates - 1
 	}
@@ -205,7 +215,7 @@ func (r *run) launch(ctx context.Context, f *flight, p ready) (err error) {
 func (r *run) collect(ctx context.Context, in <-chan *flight, slots <-chan struct{}) error {
 	r.lastStep = time.Now()
 	for f := range in {
-		if f.collect != nil {
+		if f.collect != nil || f.why != "" {
 			if err := r.land(ctx, f, slots); err != nil {
 				return err
 			}
@@ -220,46 +230,48 @@ func (r *run) collect(ctx context.Context, in <-chan *flight, slots <-chan struc
 
 // land makes a step of what its operations gave.
 func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error {
-	m, err := f.collect(ctx)
+	m, err := r.trained(ctx, f)
 	if err != nil {
-		return r.explain(f, err)
-	}
-	res, err := f.optim.wait(ctx)
-	if err != nil {
-		return fmt.Errorf("step %d: %w", f.step+1, err)
-	}
-	if err := r.count(f, res.Step); err != nil {
 		return err
 	}
 	<-slots
-	for k, v := range f.batch.Metrics {
-		m[k] = v
-	}
 	m["learning_rate"] = r.plan.Rates[f.step]
 	r.clock(m)
-	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Updates: f.updates, Rows: f.batch.Hash, Metrics: finite(m)}
+	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Updates: f.updates, Why: f.why, Rows: f.batch.Hash, Metrics: finite(m)}
 	ended := r.ledger.ended()
 	if err := r.journal.Append(recStep, rec.step()); err != nil {
 		return fmt.Errorf("journal step %d: %w", f.step+1, err)
 	}
 	r.ledger.drop(ended)
 	r.stepped(rec)
-	r.tell(Event{Kind: StepEvent, Done: rec.Done, Metrics: rec.Metrics})
+	text := ""
+	if f.why != "" {
+		text = "left out: " + f.why
+		r.tell(Event{Kind: WarnEvent, Done: rec.Done, Text: fmt.Sprintf("step %d is %s", rec.Done, text)})
+	}
+	r.tell(Event{Kind: StepEvent, Done: rec.Done, Text: text, Metrics: rec.Metrics})
 	return nil
 }
 
-// explain adds the rows of a step to the failure that they may have caused.
-func (r *run) explain(f *flight, err error) error {
-	var failed *Failed
-	if !errors.As(err, &failed) {
-		return err
+// trained waits for the operations of a step and returns its metrics. One that is left out has its place in the data, and
+// says that it trained nothing.
+func (r *run) trained(ctx context.Context, f *flight) (map[string]float64, error) {
+	if f.why != "" {
+		return map[string]float64{"epoch": f.batch.Metrics["epoch"], "skipped": 1}, nil
 	}
-	rows := f.batch.Rows
-	text := fmt.Sprint(rows[:min(len(rows), 8)])
-	if len(rows) > 8 {
-		text += fmt.Sprintf(" and %d more", len(rows)-8)
+	m, err := f.collect(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("step %d, rows %s: %w", f.step+1, text, err)
+	res, err := f.optim.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.count(f, res.Step); err != nil {
+		return nil, err
+	}
+	maps.Copy(m, f.batch.Metrics)
+	return m, nil
 }
 
 // count holds the service's step counter to ours: the first answer fixes the difference.
@@ -272,7 +284,9 @@ func (r *run) count(f *flight, step int64) error {
 		r.gen.base = &base
 	}
 	if *r.gen.base != base {
-		return fmt.Errorf("step %d: the service counts %d optimiser steps, expected %d: the session is spoiled", f.step+1, step, *r.gen.base+int64(f.updates))
+		err := &Disorder{fmt.Sprintf("step %d: the service counts %d optimiser steps, expected %d", f.step+1, step, *r.gen.base+int64(f.updates))}
+		r.ledger.taint(err)
+		return err
 	}
 	return nil
 }
@@ -284,7 +298,7 @@ func (r *run) clock(m map[string]float64) {
 	r.lastStep = now
 	m["time/step_seconds"] = took
 	m["time/elapsed_seconds"] = now.Sub(r.begun).Seconds()
-	if perSecond, ok := r.speed.add(m["tokens"], took); ok {
+	if perSecond, ok := r.speed.add(m["tokens"], took); ok && m["tokens"] > 0 {
 		m["time/tokens_per_second"] = perSecond
 	}
 	m["cost/usd"] = r.lease.cost()

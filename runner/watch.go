@@ -2,8 +2,10 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 )
@@ -33,11 +35,15 @@ func (l *lease) watch(ctx context.Context, halt context.CancelCauseFunc) (closin
 			case <-ctx.Done():
 				return
 			}
-			if time.Since(last) >= watchEvery {
-				last = time.Now()
-				if err := l.look(ctx); err != nil {
-					halt(err)
-				}
+			if time.Since(last) < watchEvery {
+				continue
+			}
+			last = time.Now()
+			err := l.lookOnce(ctx)
+			if failureOf(err) == lost {
+				l.r.ledger.lose(err)
+			} else if err != nil {
+				halt(err)
 			}
 		}
 	})
@@ -65,22 +71,63 @@ func (l *lease) overrun() error {
 	return nil
 }
 
+// lookOnce is a look that a network without an answer holds up no longer than until the next one is due.
+func (l *lease) lookOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
+	return l.look(ctx)
+}
+
 // look reads the resource, writes the meter down, and keeps a long pause of ours from being taken for death: expiry is
 // moved when less than half of the timeout is left.
 func (l *lease) look(ctx context.Context) error {
 	res, err := l.r.world.Resources.Resource(ctx, l.id)
 	if err != nil {
-		return nil // the operations will tell, if it matters
+		return l.absent(err) // the operations will tell of others, if it matters
 	}
 	l.note(res)
 	if err := l.r.journal.Add(recMeter, l.meter()); err != nil {
 		return fmt.Errorf("journal the meter: %w", err)
 	}
 	if res.Status != Ready {
-		return fmt.Errorf("resource %s is %s", l.id, res.Status)
+		return l.over(res)
+	}
+	if err := sessionLost(ctx, l.r.session); err != nil {
+		return err
 	}
 	if left := res.ExpiresAt.Sub(res.ServerTime); !l.attached && !res.ExpiresAt.IsZero() && left < l.timeout/2 {
 		_ = l.r.world.Resources.Extend(ctx, l.id, l.timeout)
 	}
 	return nil
+}
+
+// absent makes *Lost of an answer that there is no such resource, and nothing of other errors.
+func (l *lease) absent(err error) error {
+	var no *Refused
+	if errors.As(err, &no) && no.Status == 404 {
+		return &Lost{"resource", l.id, "gone"}
+	}
+	return nil
+}
+
+func (l *lease) over(res Resource) error {
+	return &Lost{"resource", l.id, strings.TrimSpace(fmt.Sprintf("%s %s %s", res.Status, res.ErrorCode, res.ErrorMessage))}
+}
+
+// lost says that a resource that was READY is so no more; nil where it is, or where that cannot be seen.
+func (l *lease) lost(ctx context.Context) error {
+	l.mu.Lock()
+	ready := !l.readyAt.IsZero()
+	l.mu.Unlock()
+	if !ready {
+		return nil
+	}
+	res, err := l.r.world.Resources.Resource(ctx, l.id)
+	if err != nil {
+		return l.absent(err)
+	}
+	if res.Status == Ready {
+		return nil
+	}
+	return l.over(res)
 }

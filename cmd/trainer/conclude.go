@@ -28,16 +28,24 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 	for _, left := range s.Unreleased {
 		fmt.Fprintf(a.out, "still there: %s\n", left)
 	}
+	for _, id := range s.Twins {
+		fmt.Fprintf(a.out, "still there: resource %s, which a create of this run seems to have made beside its own; stop it with `trainer resources stop %s`\n", id, id)
+	}
 	if err != nil && s.Outcome == "complete" {
 		fmt.Fprintf(a.out, "next: `trainer resume %s` fetches what is missing; nothing is trained or paid for\n", s.Dir)
 	}
 	if err != nil && s.Outcome != "complete" {
-		if errors.Is(err, runner.ErrHopeless) {
+		var unfit *runner.Unfit
+		if errors.As(err, &unfit) {
+			fmt.Fprintf(a.out, "next: `trainer resume %s --skip-step %d` leaves the step out; or mend its rows and start anew with `trainer run`\n", s.Dir, unfit.Step+1)
+			return
+		}
+		if errors.Is(err, runner.ErrHopeless) && !errors.Is(err, runner.ErrUnsaved) {
 			fmt.Fprintln(a.out, "next: start anew with `trainer run`; a resume would meet the same")
 			return
 		}
-		if s.Done > 0 && resumable(s) == 0 && len(s.Unreleased) == 0 {
-			fmt.Fprintln(a.out, "next: nothing was saved, so start anew with `trainer run`; a smaller checkpoint.every saves sooner")
+		if s.Done > s.Begun && resumable(s) == s.Begun && len(s.Unreleased) == 0 {
+			fmt.Fprintf(a.out, "next: nothing was saved; `trainer resume %s --restart` begins again at the first step, and a smaller checkpoint.every saves sooner\n", s.Dir)
 			return
 		}
 		from := "begins at the first step"
@@ -106,5 +114,5 @@ func resumable(s runner.Summary) int {
 			return c.Done
 		}
 	}
-	return 0
+	return s.Begun
 }

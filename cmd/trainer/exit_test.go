@@ -11,7 +11,7 @@ import (
 
 func TestExitCodes(t *testing.T) {
 	refused := &runner.Refused{Status: 403}
-	hopeless := &runner.Failed{Op: runner.OpForwardBackward, Code: "NON_FINITE_LOSS"}
+	hopeless := &runner.Unfit{Err: &runner.Failed{Op: runner.OpForwardBackward, Code: "NON_FINITE_LOSS"}}
 	for _, c := range []struct {
 		err  error
 		want int

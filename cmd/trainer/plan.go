@@ -39,10 +39,19 @@ func (a *app) plan() *cli.Command {
 			if err != nil && !offline {
 				return err
 			}
-			in, p, err := prepare(c.Context, r, w.sandbox)
+			start, err := runner.StartOf(r)
 			if err != nil {
 				return err
 			}
+			in, p, err := prepare(c.Context, r, w.sandbox, start)
+			if err != nil {
+				return err
+			}
+			free, err := w.lend(start)
+			if err != nil {
+				return err
+			}
+			defer free()
 			if !offline {
 				if err := a.check(c.Context, in, p, w); err != nil {
 					return err

@@ -24,23 +24,45 @@ func (a *app) resume() *cli.Command {
 		Description: "Continues from the run's journal: in its session while that lives, else from its newest checkpoint. --set may change\n" +
 			"limits, logging, eval, checkpoint, keep_resources, inactive_timeout, train.lookahead, train.epochs and train.num_steps.\n" +
 			"What the run sent is sent again as it was; --wire changes the shape of what comes after.\n\n" +
-			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50",
-		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag,
-			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"}},
+			"Examples:\n  trainer resume runs/quickstart-20260101-120000\n  trainer resume runs/x --set limits.max_cost_usd=50\n" +
+			"  trainer resume runs/x --skip-step 40     # which failed for what is in its rows",
+		Flags: append([]cli.Flag{setFlag, jsonFlag, wireFlag,
+			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"},
+			&cli.BoolFlag{Name: "salvage", Usage: "where the journal is damaged, go on from what stands before the damage"},
+			&cli.BoolFlag{Name: "restart", Usage: "begin again at the first step where no checkpoint is left"},
+			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}}, forkFlags...),
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
 				return err
 			}
+			if c.IsSet("skip-step") && c.Int("skip-step") < 1 {
+				return &usage{fmt.Sprintf("trainer resume: --skip-step %d: steps count from 1; give the one that failed", c.Int("skip-step"))}
+			}
 			if _, err := shapeOf(c); err != nil {
 				return err
 			}
-			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), c.Bool("json"), c.Bool("take-over"), c.String("wire"))
+			if err := mayFork(c); err != nil {
+				return err
+			}
+			if c.IsSet("from") {
+				return a.fork(c, filepath.Clean(dir))
+			}
+			how := manner{json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), salvage: c.Bool("salvage"), skipStep: c.Int("skip-step"), shape: c.String("wire")}
+			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how)
 		},
 	}
 }
 
-func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, takeOver bool, shape string) error {
+// manner is how a life is lived: what its flags say that its recipe does not.
+type manner struct {
+	json, yes, takeOver, restart, salvage bool
+
+	skipStep int
+	shape    string // --wire of a resume; empty: as before
+}
+
+func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := reload(dir, sets)
@@ -55,17 +77,21 @@ func (a *app) resumeRun(ctx context.Context, dir string, sets []string, json, ta
 	if err != nil {
 		return err
 	}
-	if w.shape, err = shapeOn(shape, lock); err != nil {
+	if w.shape, err = shapeOn(how.shape, lock); err != nil {
 		return err
 	}
 	if err := sayable(r, w.shape); err != nil {
 		return err
 	}
-	in, p, err := prepare(stop, r, w.sandbox)
+	start, err := lock.Start()
 	if err != nil {
 		return err
 	}
-	return a.live(hard, stop, in, p, w, dir, json, takeOver)
+	in, p, err := prepare(stop, r, w.sandbox, start)
+	if err != nil {
+		return err
+	}
+	return a.live(hard, stop, in, p, w, dir, how)
 }
 
 // placeOf is where the run of a folder was: at the service, on a sandbox server, or on the sandbox in the folder.

@@ -49,7 +49,7 @@ func (a *app) run() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), c.Bool("json"), c.Bool("yes"), shape)
+			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), manner{json: c.Bool("json"), yes: c.Bool("yes")}, shape)
 		},
 	}
 }
@@ -62,7 +62,7 @@ func one(c *cli.Context, what string) (string, error) {
 	return c.Args().First(), nil
 }
 
-func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox, json, yes bool, shape wire.Shape) error {
+func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs string, sandbox bool, how manner, shape wire.Shape) error {
 	hard, stop, done := signals(ctx)
 	defer done()
 	r, err := recipe.Load(path, sets...)
@@ -77,39 +77,58 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 		return err
 	}
 	w.shape = shape
-	in, p, err := prepare(stop, r, w.sandbox)
+	start, err := runner.StartOf(r)
 	if err != nil {
 		return err
 	}
+	return a.begin(hard, stop, r, start, w, runs, how)
+}
+
+// begin runs a recipe from its first life on.
+func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.Start, w where, runs string, how manner) error {
+	in, p, err := prepare(stop, r, w.sandbox, start)
+	if err != nil {
+		return err
+	}
+	free, err := w.lend(start)
+	if err != nil {
+		return err
+	}
+	defer free()
 	if err := a.check(stop, in, p, w); err != nil {
 		return err
 	}
-	if err := a.agree(stop, w, r, p, yes); err != nil {
+	if err := a.agree(stop, w, r, p, how.yes); err != nil {
 		return err
 	}
 	dir, err := runner.NewFolder(runs, r, time.Now())
 	if err != nil {
 		return err
 	}
+	if err := w.borrow(dir); err != nil {
+		return err
+	}
+	free()
 	for _, h := range hints(in) {
 		fmt.Fprintln(a.err, h)
 	}
-	return a.live(hard, stop, in, p, w, dir, json, false)
+	return a.live(hard, stop, in, p, w, dir, how)
 }
 
 // prepare opens what the recipe names and plans.
-func prepare(ctx context.Context, r *recipe.Recipe, sandbox bool) (*runner.Inputs, *runner.Plan, error) {
+func prepare(ctx context.Context, r *recipe.Recipe, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
 	in, err := runner.Open(ctx, r, &hub.Hub{}, sandbox)
 	if err != nil {
 		return nil, nil, err
 	}
+	in.Start = start
 	p, err := runner.NewPlan(in)
 	return in, p, err
 }
 
 // check asks the service, for free, what it would refuse, before a run folder is made. It completes the plan's cost.
 func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w where) error {
-	l, err := a.connect(w, "")
+	l, err := a.connect(w, w.lent)
 	if err != nil {
 		return err
 	}
@@ -118,7 +137,7 @@ func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w wh
 }
 
 // live runs a life in dir and prints how it ended.
-func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, json, takeOver bool) error {
+func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, how manner) error {
 	if err := journal.Free(dir); err != nil { // before the sandbox, whose own lock would speak of another folder
 		return err
 	}
@@ -130,19 +149,20 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 			return err
 		}
 	}
+	w.patience = in.Recipe.InactiveTimeout / 2
 	l, err := a.connect(w, store)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	world := a.world(w, l, dir, json)
-	world.TakeOver = takeOver
+	world := a.world(w, l, dir, how.json)
+	world.TakeOver, world.Restart, world.Salvage, world.SkipStep = how.takeOver, how.restart, how.salvage, how.skipStep
 	s, err := runner.Run(hard, stop, in, p, world)
 	err = errors.Join(err, l.close())
 	if s.Idle {
 		err = errors.Join(err, report.Restore(dir))
 	}
-	if !json {
+	if !how.json {
 		a.conclude(s, err, time.Since(began), w.sandbox)
 	}
 	return err

@@ -107,7 +107,11 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 		return err
 	}
 	own := strings.HasPrefix(r.BaseModel, runner.SandboxPrefix)
-	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"))
+	start, err := runner.StartOf(r)
+	if err != nil {
+		return err
+	}
+	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"), start)
 	if err != nil {
 		return err
 	}
@@ -116,12 +120,20 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	v.Notes = notes(in)
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
 		v.Unchecked = []string{"what the service allows and asks for " + r.BaseModel + " (--online)"}
+		if start != nil {
+			v.Unchecked = append(v.Unchecked, "whether the service has checkpoint "+start.CheckpointID+" (--online)")
+		}
 		return nil
 	}
 	w, err := a.place(r.BaseModel, c.Bool("sandbox"))
 	if err != nil {
 		return err
 	}
+	free, err := w.lend(start)
+	if err != nil {
+		return err
+	}
+	defer free()
 	return a.check(c.Context, in, p, w)
 }
 
@@ -134,6 +146,9 @@ func notes(in *runner.Inputs) []string {
 	out = append(out, in.LeftOut()...)
 	if in.StandIn {
 		out = append(out, "sandbox: a small model stands in for "+in.Recipe.BaseModel+", with its own tokenizer")
+	}
+	if in.Start != nil {
+		out = append(out, "begins from "+in.Start.String())
 	}
 	return append(out, hints(in)...)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trainer/internal/journal"
 	"trainer/internal/report"
 	"trainer/internal/runs"
 	"trainer/internal/sandbox"
@@ -27,7 +29,9 @@ type where struct {
 	embedded bool   // in this process
 	base     string // address; empty where embedded
 	key      string
-	shape    wire.Shape // of the samples that are sent
+	shape    wire.Shape    // of the samples that are sent
+	lent     string        // the folder of the sandbox that another run had in its process, for one that begins from it; or empty
+	patience time.Duration // of a run, with a service that does not answer; 0: a few tries
 }
 
 // errNoKey offers the free way.
@@ -107,7 +111,7 @@ func (a *app) connect(w where, dir string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers, Shape: w.shape}
+	o := together.Options{BaseURL: w.base, Key: w.key, UserAgent: "trainer/" + versionText(), OnRetry: l.retried, Headers: headers, Shape: w.shape, Patience: w.patience}
 	if w.embedded {
 		if l.server, err = sandbox.Open(sandbox.Options{Dir: dir}); err != nil {
 			return nil, err
@@ -161,6 +165,7 @@ func (a *app) world(w where, l *link, dir string, json bool) runner.World {
 	}
 	if !w.embedded { // a sandbox in the run's own process ends with it
 		world.Remember = func(id string) error { return a.remember(id, dir, w.base) }
+		world.Alone = a.alone
 	}
 	return world
 }
@@ -179,6 +184,15 @@ func (a *app) remember(id, dir, base string) error {
 		base = "" // it carries a password
 	}
 	return runs.Remember(path, runs.Entry{Time: time.Now(), RunID: id, Dir: at, Service: base})
+}
+
+// alone keeps the runs of this machine from asking for resources at the same time.
+func (a *app) alone(ctx context.Context) (free func(), err error) {
+	path, err := runs.Path(a.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return journal.Alone(ctx, filepath.Join(filepath.Dir(path), "create.lock"))
 }
 
 func sandboxDir(run string) string { return filepath.Join(run, "sandbox") }

@@ -121,24 +121,24 @@ func replay(f *os.File, path string) (*Journal, []Record, error) {
 
 // cut keeps the tail in a file of its own before it takes it off, so that a crash between the two loses nothing.
 func cut(f *os.File, path string, end int64, tail []byte) error {
-	dir := filepath.Dir(path)
-	for n := 1; ; n++ {
-		kept := filepath.Join(dir, fmt.Sprintf("journal.torn-%d", n))
-		if _, err := os.Lstat(kept); err == nil {
-			continue
-		}
-		if err := WriteFile(kept, tail); err != nil {
-			return fmt.Errorf("keeping the torn tail of the journal: %w", err)
-		}
-		break
+	if _, err := aside(filepath.Dir(path), "journal.torn", tail); err != nil {
+		return fmt.Errorf("keeping the torn tail of the journal: %w", err)
 	}
-	if err := f.Truncate(end); err != nil {
-		return fmt.Errorf("cutting the torn tail of the journal: %w", err)
-	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(f.Truncate(end), f.Sync()); err != nil {
 		return fmt.Errorf("cutting the torn tail of the journal: %w", err)
 	}
 	return nil
+}
+
+// aside writes data into the first of the files name-1, name-2 and so on in dir that there is not yet.
+func aside(dir, name string, data []byte) (kept string, err error) {
+	for n := 1; ; n++ {
+		kept = filepath.Join(dir, fmt.Sprintf("%s-%d", name, n))
+		if _, err := os.Lstat(kept); err == nil {
+			continue
+		}
+		return kept, WriteFile(kept, data)
+	}
 }
 
 // Read returns the records of dir's journal without a lock, for reports; a torn tail, which may be a line that is being

@@ -90,3 +90,12 @@ func lockedBy(dir string, f *os.File) *Locked {
 	}
 	return &Locked{Dir: dir, PID: id.PID, Host: id.Host}
 }
+
+// Hold keeps dir as it is: no run works in it until free is called, which may be twice. *Locked where one does.
+func Hold(dir string) (free func(), err error) {
+	f, err := takeLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}

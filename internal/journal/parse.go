@@ -16,7 +16,7 @@ type Damaged struct {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s:%d: damaged at byte %d: %s; valid records follow, so this is no torn write: restore the file from a copy, or go on from the records before it",
+	return fmt.Sprintf("%s:%d: damaged at byte %d: %s; valid records follow, so this is no torn write: restore the file from a copy, or go on from the records before that line",
 		d.Path, d.Line, d.Offset, d.Reason)
 }
 

@@ -21,13 +21,14 @@ type about struct {
 	Sandbox   bool         `json:"sandbox"`
 	StandIn   bool         `json:"stand_in"`
 	USDPerH   float64      `json:"price_usd_per_hour"`
+	Start     string       `json:"start,omitempty"`   // where it has begun; empty: at the base model's weights
 	Version   string       `json:"version,omitempty"` // of the binary of the newest life
 	Plan      *runner.Plan `json:"plan"`
 }
 
 func (a about) info() runner.RunInfo {
 	return runner.RunInfo{ID: a.ID, Name: a.Name, BaseModel: a.BaseModel, Recipe: a.Recipe, Sandbox: a.Sandbox,
-		StandIn: a.StandIn, PriceUSDPerHour: a.USDPerH, Version: a.Version, Plan: a.Plan}
+		StandIn: a.StandIn, PriceUSDPerHour: a.USDPerH, Start: a.Start, Version: a.Version, Plan: a.Plan}
 }
 
 // writeAbout keeps the recipe's path of the first life: a later one reads the folder's own copy.
@@ -35,7 +36,7 @@ func writeAbout(dir string, r runner.RunInfo) error {
 	if was, err := readAbout(dir); err == nil && was.ID == r.ID && was.Recipe != "" {
 		r.Recipe = was.Recipe
 	}
-	a := about{r.ID, r.Name, r.BaseModel, r.Recipe, r.Sandbox, r.StandIn, r.PriceUSDPerHour, r.Version, r.Plan}
+	a := about{r.ID, r.Name, r.BaseModel, r.Recipe, r.Sandbox, r.StandIn, r.PriceUSDPerHour, r.Start, r.Version, r.Plan}
 	data, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", runFile, err)

@@ -20,6 +20,7 @@ const (
 	costUSD         = "cost/usd"
 	costForecast    = "cost/forecast_usd" // of the whole run, at the pace of its newest steps
 	trainedTokens   = "trained_tokens"
+	skipped         = "skipped" // 1 at a step that was left out: a mark, not a curve
 )
 
 // headline is a number of a step that a person follows. Text is how the bar shows it, around %s; rank says which leaves
@@ -91,6 +92,9 @@ func opening(r runner.RunInfo) string {
 	}
 	if r.Done > 0 {
 		parts = append(parts, "going on after step "+Count(r.Done))
+	}
+	if r.Start != "" {
+		parts = append(parts, "from "+r.Start)
 	}
 	if r.PriceUSDPerHour > 0 {
 		parts = append(parts, USD(r.PriceUSDPerHour)+" an hour")

@@ -129,7 +129,9 @@ func (h *history) step(done int, metrics map[string]float64) {
 		}
 	}
 	for name, v := range metrics {
-		h.series[name] = h.series[name].add(point{done, v})
+		if name != skipped {
+			h.series[name] = h.series[name].add(point{done, v})
+		}
 	}
 	if _, ok := metrics[trainLoss]; !ok {
 		h.series[trainLoss] = h.series[trainLoss].add(point{done, math.NaN()})

@@ -66,10 +66,14 @@ func (l *Lines) Close(context.Context) error {
 }
 
 func (l *Lines) message(e runner.Event) string {
-	if e.Kind == runner.StepEvent {
-		return "step " + l.run.progress()
+	if e.Kind != runner.StepEvent {
+		return l.run.sentence(e)
 	}
-	return l.run.sentence(e)
+	text := "step " + l.run.progress()
+	if e.Text != "" { // it was left out
+		text += " " + printable(e.Text)
+	}
+	return text
 }
 
 func (l *Lines) fields(e runner.Event) []field {

@@ -12,6 +12,7 @@ import (
 // page is what page.html shows. All of it is text that the template escapes.
 type page struct {
 	Name, ID, BaseModel, Recipe string
+	Start                       string // where the run has begun; empty: at the base model's weights
 	Version                     string // of the binary
 	Mark, Note                  string // sandbox or stand-in, and what that means
 	Outcome, Class, Why         string // why it ended, where the outcome alone does not say it
@@ -57,7 +58,7 @@ func (f field) Value() string { return f.value }
 func newPage(h *history) *page {
 	info := h.about.info()
 	p := &page{
-		Name: printable(info.Name), ID: printable(info.ID), BaseModel: printable(info.BaseModel), Recipe: printable(info.Recipe), Version: printable(info.Version),
+		Name: printable(info.Name), ID: printable(info.ID), BaseModel: printable(info.BaseModel), Recipe: printable(info.Recipe), Start: printable(info.Start), Version: printable(info.Version),
 		Mark: mark(info), Resolved: printableText(h.resolved), Logged: h.logged, Unreadable: h.unreadable,
 	}
 	switch p.Mark {

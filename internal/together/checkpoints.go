@@ -12,13 +12,7 @@ import (
 )
 
 // Checkpoint is a checkpoint at the service, of any session.
-type Checkpoint struct {
-	runner.SavedCheckpoint
-	Inference bool // weights alone, to serve or download; else for training on
-	BaseModel string
-	Session   string
-	LoRARank  int // 0: full weights, or not known
-}
+type Checkpoint = runner.Checkpoint
 
 // Checkpoints lists the checkpoints of a session, newest first; of every session of the project when session is empty.
 func (c *Client) Checkpoints(ctx context.Context, session string) ([]Checkpoint, error) {
@@ -37,7 +31,7 @@ func (c *Client) Checkpoints(ctx context.Context, session string) ([]Checkpoint,
 	return out, nil
 }
 
-// Checkpoint reads one.
+// Checkpoint implements runner.Backend.
 func (c *Client) Checkpoint(ctx context.Context, id string) (Checkpoint, error) {
 	var w wire.Checkpoint
 	err := c.do(ctx, &call{method: http.MethodGet, path: checkpointPath(id), read: into(&w)}, reading)

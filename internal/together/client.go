@@ -30,6 +30,9 @@ type Options struct {
 	UserAgent string            // empty: "trainer"
 	OnRetry   func(Retry)       // told before each wait, from the goroutine of the request; nil: nobody
 	Shape     wire.Shape        // of the samples that are sent
+	// Patience is how long what changes nothing, and what did not get out at all, is sent again while nobody answers; 0: a few
+	// times.
+	Patience time.Duration
 }
 
 // Retry is a request that will be sent again.
@@ -50,6 +53,8 @@ type Client struct {
 	inline  int // bytes of a body above which it is uploaded
 	shape   wire.Shape
 	onRetry func(Retry)
+
+	patience time.Duration
 }
 
 var (
@@ -61,7 +66,7 @@ var (
 // New returns a client; it sends nothing.
 func New(o Options) *Client {
 	c := &Client{
-		base: strings.TrimRight(o.BaseURL, "/"), rt: o.Transport, headers: o.Headers.Clone(), agent: o.UserAgent, onRetry: o.OnRetry, inline: wire.InlineLimit, shape: o.Shape,
+		base: strings.TrimRight(o.BaseURL, "/"), rt: o.Transport, headers: o.Headers.Clone(), agent: o.UserAgent, onRetry: o.OnRetry, inline: wire.InlineLimit, shape: o.Shape, patience: o.Patience,
 	}
 	if c.base == "" {
 		c.base = DefaultBaseURL

@@ -41,7 +41,8 @@ func (s *session) operations(op runner.OpName) string {
 }
 
 // Wait implements runner.Session: besides *runner.Failed and ErrGone, *runner.TimedOut when the operation has run for
-// longer than the session's OperationTimeout (0: no limit). How often it looks is decided by pace.
+// longer than the session's OperationTimeout (0: no limit), and *runner.Unclear when nobody has answered for longer than
+// its Patience. How often it looks is decided by pace.
 func (s *session) Wait(ctx context.Context, op runner.OpName, id string) (runner.Result, error) {
 	if got := s.take(id); got != nil {
 		return s.result(ctx, op, got)
@@ -57,6 +58,8 @@ func (s *session) Wait(ctx context.Context, op runner.OpName, id string) (runner
 		switch {
 		case gone(err):
 			return runner.Result{}, fmt.Errorf("%s %s: %w", op, id, runner.ErrGone)
+		case unanswered(ctx, err):
+			return runner.Result{}, &runner.Unclear{Request: fmt.Sprintf("waiting for %s %s", op, id), Err: err}
 		case err != nil:
 			return runner.Result{}, err
 		case got.final:
@@ -68,6 +71,12 @@ func (s *session) Wait(ctx context.Context, op runner.OpName, id string) (runner
 			return runner.Result{}, &runner.TimedOut{Op: op, ID: id, After: most}
 		}
 	}
+}
+
+// unanswered tells a read that found no service from one that was refused or called off.
+func unanswered(ctx context.Context, err error) bool {
+	var no *runner.Refused
+	return err != nil && ctx.Err() == nil && !errors.As(err, &no)
 }
 
 // take returns the end of an operation that its POST was answered with, once.

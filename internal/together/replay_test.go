@@ -498,8 +498,8 @@ func TestListsReadEveryPage(t *testing.T) {
 		t.Error(err)
 	}
 	want := []url.Values{
-		{"created_by": {"me"}, "limit": {"100"}, "model_resources_id": {resourceID}},
-		{"created_by": {"me"}, "limit": {"100"}, "model_resources_id": {resourceID}, "after": {sessionID}},
+		{"limit": {"100"}, "model_resources_id": {resourceID}},
+		{"limit": {"100"}, "model_resources_id": {resourceID}, "after": {sessionID}},
 		{"created_by": {"me"}, "limit": {"100"}, "status": {"MODEL_RESOURCES_STATUS_PENDING,MODEL_RESOURCES_STATUS_CREATING,MODEL_RESOURCES_STATUS_READY"}},
 	}
 	if !reflect.DeepEqual(asked, want) {

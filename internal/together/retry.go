@@ -37,6 +37,9 @@ var (
 // where p.effect and an attempt was unclear, whatever came later; the context's own error where nothing was left in doubt.
 func (c *Client) do(ctx context.Context, k *call, p policy) error {
 	start, inDoubt := time.Now(), false
+	if p.patience == 0 && (!p.effect || p.once) {
+		p.patience = c.patience
+	}
 	if idle, ok := c.rt.(interface{ CloseIdleConnections() }); ok && p.once {
 		idle.CloseIdleConnections() // one that the server has closed meanwhile would cost the only attempt
 	}
@@ -72,10 +75,10 @@ func (p policy) repeats(v verdict, n int, elapsed time.Duration) bool {
 		return false
 	case p.keyed && conflict(v.err):
 		return n < briefly
-	case p.patience > 0:
-		return elapsed <= p.patience
 	case p.crowded > 0 && crowd(v.err):
 		return n < p.crowded
+	case p.patience > 0:
+		return elapsed <= p.patience
 	}
 	return n < retries
 }

@@ -432,3 +432,33 @@ func TestUploadIsRepeatedWithAFreshAddress(t *testing.T) {
 		t.Errorf("uploaded %.200s, %v", puts[1], err)
 	}
 }
+
+// TestPatienceIsForWhatMayBeRepeated: with a patience, reads and creates that never got out go on as long as it lasts; a
+// create that may have arrived is sent once, and one that is turned away for its pace is not insisted on.
+func TestPatienceIsForWhatMayBeRepeated(t *testing.T) {
+	const patience = 10 * time.Minute
+	for name, c := range map[string]struct {
+		step   any
+		ask    func(*Client) error
+		lasts  bool
+		unsure bool
+	}{
+		"a read that is not answered":  {errReset, func(c *Client) error { _, err := c.Resource(context.Background(), "r"); return err }, true, false},
+		"a create that never got out":  {noDial, func(c *Client) error { _, err := c.Create(context.Background(), runner.ResourceSpec{}); return err }, true, false},
+		"a create without an answer":   {errReset, func(c *Client) error { _, err := c.Create(context.Background(), runner.ResourceSpec{}); return err }, false, true},
+		"a create that is turned away": {says(429, envelope), func(c *Client) error { _, err := c.Open(context.Background(), runner.SessionSpec{}); return err }, false, false},
+		"a stop without an answer":     {errReset, func(c *Client) error { _, err := c.Stop(context.Background(), "r", false); return err }, false, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			err := c.ask(New(Options{BaseURL: testBase, Transport: &script{steps: []any{c.step}}, Patience: patience}))
+			var unclear *runner.Unclear
+			if err == nil || errors.As(err, &unclear) != c.unsure {
+				t.Errorf("%s: %v", name, err)
+			}
+			if took := time.Since(begun); (took > patience-15*time.Second) != c.lasts || took > patience {
+				t.Errorf("%s: it took %v", name, took)
+			}
+		})
+	}
+}

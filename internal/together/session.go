@@ -66,11 +66,11 @@ func (c *Client) Join(spec runner.SessionSpec, id string) runner.Session {
 	return &session{c: c, spec: spec, id: id, pace: newPace(), early: map[string]*outcome{}}
 }
 
-// Sessions lists the caller's sessions on a resource, finished ones too, newest first; on every resource when it is empty.
+// Sessions implements runner.Backend, newest first; where resource is empty, it lists the caller's on every resource.
 func (c *Client) Sessions(ctx context.Context, resource string) ([]runner.SessionState, error) {
-	query := url.Values{"created_by": {"me"}}
-	if resource != "" {
-		query.Set("model_resources_id", resource)
+	query := url.Values{"model_resources_id": {resource}}
+	if resource == "" {
+		query = url.Values{"created_by": {"me"}}
 	}
 	list, _, err := all(ctx, c, wire.PathSessions, query, func(s wire.Session) string { return s.ID })
 	if err != nil {
