@@ -13,7 +13,7 @@ type bases struct {
 }
 
 func (b *bases) get(m model, ref string) *engine.Base {
-	build := sync.OnceValue(func() *engine.Base { return engine.NewBase(m.config, baseSeed(m.name, ref)) })
+	build := sync.OnceValue(func() *engine.Base { return m.weights(ref) })
 	first, _ := b.made.LoadOrStore([2]string{m.name, ref}, build)
 	return first.(func() *engine.Base)()
 }

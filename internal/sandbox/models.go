@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"trainer/internal/sandbox/engine"
+	"trainer/internal/sandbox/pretrained"
+	"trainer/internal/sandbox/pretrained/curriculum"
 	"trainer/internal/tokenizer"
 	"trainer/internal/wire"
 )
@@ -24,7 +26,8 @@ const (
 type model struct {
 	name   string
 	config engine.Config
-	gpus   int // of the trainer; one generator replica has half of them, at least one
+	gpus   int                 // of the trainer; one generator replica has half of them, at least one
+	taught func() *engine.Base // the weights that go by the name; nil: they are drawn
 }
 
 // ownModels are the bodies that go by their own names, with the byte vocabulary.
@@ -33,6 +36,7 @@ func ownModels() []model {
 	return []model{
 		{name: ownPrefix + "bytes-tiny", config: engine.Tiny(ids)},
 		{name: ownPrefix + "bytes-small", config: engine.Small(ids)},
+		{name: ownPrefix + "pretrained-tiny", config: curriculum.Shape(), taught: pretrained.Tiny},
 	}
 }
 
@@ -131,7 +135,15 @@ func (m model) supported() wire.SupportedModel {
 	}
 }
 
-// baseSeed decides the frozen weights: the same name and ref have the same ones on every machine, for ever.
+// weights are the frozen ones that sessions start from. A ref stands for other weights than the name's own: they are drawn.
+func (m model) weights(ref string) *engine.Base {
+	if m.taught != nil && ref == "" {
+		return m.taught()
+	}
+	return engine.NewBase(m.config, baseSeed(m.name, ref))
+}
+
+// baseSeed decides the frozen weights that are drawn: the same name and ref have the same ones on every machine, for ever.
 func baseSeed(name, ref string) uint64 {
 	sum := sha256.Sum256([]byte("sandbox base 1\n" + name + "\n" + ref))
 	return binary.LittleEndian.Uint64(sum[:])

@@ -9,7 +9,7 @@ import (
 	"trainer/internal/sandbox/engine/kernel"
 )
 
-// Base is a set of weights that sessions start from. It never changes after NewBase and may be shared by any number of
+// Base is a set of weights that sessions start from. It never changes after NewBase or LoadBase and may be shared by any number of
 // models and goroutines.
 type Base struct {
 	config Config
@@ -28,6 +28,11 @@ func NewBase(c Config, seed uint64) *Base {
 	_, size := newNetwork(c, nil)
 	net, cut := newNetwork(c, make([]float32, size.size))
 	cut.fill(seed)
+	return finish(c, net)
+}
+
+// finish makes a base of weights that have their values.
+func finish(c Config, net *network) *Base {
 	net.each((*matrix).transpose)
 	b := &Base{config: c, net: net, hash: hashOf(net.slab)}
 	b.rotary()

@@ -49,7 +49,7 @@ func (m *Model) Save(w io.Writer, parts Parts) error {
 			continue
 		}
 		for _, span := range m.spans {
-			all = append(all, tensor{span, s.prefix + span.name, s.slab})
+			all = append(all, tensor{span: span, name: s.prefix + span.name, slab: s.slab})
 		}
 	}
 	meta, err := metadata(m.base, m.lora, m.steps)
@@ -135,7 +135,7 @@ func (m *Model) load(r io.Reader, parts Parts) error {
 			if _, there := h.entries[name]; s.wanted && !there {
 				return fmt.Errorf("no tensor %q: the checkpoint was saved without its %s", name, s.what)
 			}
-			known[name] = tensor{span, name, s.slab}
+			known[name] = tensor{span: span, name: name, slab: s.slab}
 		}
 	}
 	for _, name := range h.names {

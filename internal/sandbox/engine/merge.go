@@ -19,7 +19,7 @@ func (w *Weights) SaveMerged(out io.Writer) error {
 	net := m.merge()
 	var all []tensor
 	for _, s := range net.spans {
-		all = append(all, tensor{s, s.name, net.slab})
+		all = append(all, tensor{span: s, name: s.name, slab: net.slab})
 	}
 	for i, pair := range m.adapter.heads {
 		table := net.tables[i]
@@ -28,7 +28,7 @@ func (w *Weights) SaveMerged(out io.Writer) error {
 		kernel.Add(head, table.w)
 		s := table.span
 		s.off = 0
-		all = append(all, tensor{s, headName(w.base.config, i) + ".weight", head})
+		all = append(all, tensor{span: s, name: headName(w.base.config, i) + ".weight", slab: head})
 	}
 	meta, err := metadata(w.base, nil, w.steps)
 	if err == nil {

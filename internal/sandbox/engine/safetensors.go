@@ -20,11 +20,27 @@ const maxHeader = 16 << 20
 
 const metadataKey = "__metadata__"
 
-// tensor is one to be written or read: span s of slab, under its name in the file.
+// tensor is one to be written or read: span s of slab, under its name in the file. half has it in 16 bits there.
 type tensor struct {
 	span
 	name string
 	slab []float32
+	half bool
+}
+
+// width is the bytes of a number in the file.
+func (t tensor) width() int {
+	if t.half {
+		return 2
+	}
+	return 4
+}
+
+func (t tensor) dtype() string {
+	if t.half {
+		return "BF16"
+	}
+	return "F32"
 }
 
 // shape is how the tensor appears in the file: without padding, perhaps the other way round.
@@ -38,7 +54,7 @@ func (t tensor) shape() []int {
 	return []int{t.keepRows, t.keepCols}
 }
 
-func (t tensor) bytes() int64 { return int64(t.keepRows) * int64(t.keepCols) * 4 }
+func (t tensor) bytes() int64 { return int64(t.keepRows) * int64(t.keepCols) * int64(t.width()) }
 
 // places yields the index in the slab of every number, in the order of the file.
 func (t tensor) places(yield func(int) bool) {
@@ -71,7 +87,7 @@ func writeTensors(w io.Writer, metadata map[string]string, tensors []tensor) err
 	at := int64(0)
 	for _, t := range tensors {
 		head.WriteString(",")
-		if err := writeField(&head, t.name, entry{"F32", t.shape(), [2]int64{at, at + t.bytes()}}); err != nil {
+		if err := writeField(&head, t.name, entry{t.dtype(), t.shape(), [2]int64{at, at + t.bytes()}}); err != nil {
 			return err
 		}
 		at += t.bytes()
@@ -87,8 +103,12 @@ func writeTensors(w io.Writer, metadata map[string]string, tensors []tensor) err
 	var number [4]byte
 	for _, t := range tensors {
 		for i := range t.places {
-			binary.LittleEndian.PutUint32(number[:], math.Float32bits(t.slab[i]))
-			out.Write(number[:])
+			bits := math.Float32bits(t.slab[i])
+			if t.half {
+				bits = halfOf(bits) << 16
+			}
+			binary.LittleEndian.PutUint32(number[:], bits)
+			out.Write(number[4-t.width():])
 		}
 	}
 	return out.Flush() // a bufio.Writer keeps its first error
@@ -171,9 +191,9 @@ func (h *header) order() error {
 
 // readTensor fills t.slab from the reader; a nil slab skips the numbers.
 func readTensor(r io.Reader, t tensor, e entry) error {
-	if e.DType != "F32" || !slices.Equal(e.Shape, t.shape()) || e.Offsets[1]-e.Offsets[0] != t.bytes() {
-		return fmt.Errorf("tensor %q is %s %v in %d bytes: want F32 %v in %d",
-			t.name, e.DType, e.Shape, e.Offsets[1]-e.Offsets[0], t.shape(), t.bytes())
+	if e.DType != t.dtype() || !slices.Equal(e.Shape, t.shape()) || e.Offsets[1]-e.Offsets[0] != t.bytes() {
+		return fmt.Errorf("tensor %q is %s %v in %d bytes: want %s %v in %d",
+			t.name, e.DType, e.Shape, e.Offsets[1]-e.Offsets[0], t.dtype(), t.shape(), t.bytes())
 	}
 	if t.slab == nil {
 		_, err := io.CopyN(io.Discard, r, t.bytes())
@@ -181,7 +201,7 @@ func readTensor(r io.Reader, t tensor, e entry) error {
 	}
 	var number [4]byte
 	for i := range t.places {
-		if _, err := io.ReadFull(r, number[:]); err != nil {
+		if _, err := io.ReadFull(r, number[4-t.width():]); err != nil { // the upper bytes; those below stay 0
 			return fmt.Errorf("reading tensor %q: %w", t.name, err)
 		}
 		t.slab[i] = math.Float32frombits(binary.LittleEndian.Uint32(number[:]))
