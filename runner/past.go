@@ -82,7 +82,7 @@ var readers = map[string]func(p *past, data []byte) error{
 		return into(d, func(v lifeRecord) { p.life, p.end, p.fruitless = &v, nil, 0 })
 	},
 	recPlan: func(p *past, d []byte) error { return into(d, func(v decided) { p.plan = &v }) },
-	recEnd:  func(p *past, d []byte) error { return into(d, func(v endRecord) { p.end = &v }) },
+	recEnd:  func(p *past, d []byte) error { return into(d, p.ends) },
 	recMeter: func(p *past, d []byte) error {
 		return into(d, func(v meterRecord) { p.meters[v.Resource] = v })
 	},
@@ -318,6 +318,14 @@ func (p *past) stopped(v stopRecord) {
 	}
 	for _, g := range p.gens {
 		g.closed = g.closed || g.id == v.ID
+	}
+}
+
+// ends closes a life. What it released counts as stopped also where the disk had no room to say so at the time.
+func (p *past) ends(v endRecord) {
+	p.end = &v
+	for _, id := range v.Released {
+		p.stopped(stopRecord{ID: id})
 	}
 }
 

@@ -28,13 +28,14 @@ type World struct {
 	Resources Resources
 	Downloads Downloads // nil: no copies are made
 	Sinks     []Sink
-	Dir       string // the run folder, made by NewFolder
-	Version   string // of this binary
-	Sandbox   bool   // Backend is the sandbox
-	Salvage   bool   // go on from what stands before the damage of a journal
-	TakeOver  bool   // continue a copy of a run folder, or one from another machine
-	Restart   bool   // begin again at the first step where no checkpoint is left
-	SkipStep  int    // the step, counted from 1, that failed and is to be left out; 0 for none
+	Dir       string       // the run folder, made by NewFolder
+	Version   string       // of this binary
+	Sandbox   bool         // Backend is the sandbox
+	Salvage   bool         // go on from what stands before the damage of a journal
+	TakeOver  bool         // continue a copy of a run folder, or one from another machine
+	Restart   bool         // begin again at the first step where no checkpoint is left
+	Disk      journal.Disk // where Dir is written; nil: the file system
+	SkipStep  int          // the step, counted from 1, that failed and is to be left out; 0 for none
 	Hear      func(func(Event))
 	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
 	// lasts. nil: there is no other run to wait for.
@@ -48,6 +49,7 @@ type run struct {
 	in      *Inputs
 	plan    *Plan
 	world   World
+	disk    journal.Disk
 	journal *journal.Journal
 	past    *past
 	tell    func(Event)
@@ -97,12 +99,16 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 			return Summary{}, err
 		}
 	}
-	j, records, err := journal.Open(w.Dir)
+	disk := w.Disk
+	if disk == nil {
+		disk = journal.Files{}
+	}
+	j, records, err := journal.OpenOn(disk, w.Dir)
 	if err != nil {
 		return Summary{}, unopened(w.Dir, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	r := &run{in: in, plan: p, world: w, journal: j, begun: time.Now()}
+	r := &run{in: in, plan: p, world: w, disk: disk, journal: j, begun: time.Now()}
 	if r.past, err = recall(records); err != nil {
 		return Summary{}, err
 	}
@@ -120,7 +126,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 // of its checkpoints is not whole.
 func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 	r.summary.Idle, r.why, r.tell = true, "complete", func(Event) {}
-	if _, err := r.past.project(r.world.Dir, func(int) bool { return false }); err != nil {
+	if _, err := r.past.project(r.disk, r.world.Dir, func(int) bool { return false }); err != nil {
 		return r.summary, err
 	}
 	r.stopLeft(ctx)
@@ -161,6 +167,9 @@ func (r *run) admit() error {
 func (r *run) live(ctx, stop context.Context) (Summary, error) {
 	r.tell = func(Event) {}
 	if err := r.open(); err != nil {
+		if r.past.run != nil { // an earlier life may have left what bills
+			r.end(ctx, outcomeOf(err), err)
+		}
 		return r.summary, err
 	}
 	told, hush, err := tellAll(ctx, r.info(), r.world.Sinks)
