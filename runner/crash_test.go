@@ -33,7 +33,7 @@ type bench struct {
 	store  string // of the server, where it keeps one
 	shape  api.Shape
 
-	warned strings.Builder // the warnings of the last life of through
+	warned strings.Builder // the warnings of the lives of through
 	alter  func(*runner.World)
 }
 

@@ -243,6 +243,7 @@ func (k *rekey) RoundTrip(r *http.Request) (*http.Response, error) {
 func (b *bench) onDisk(f func(t *testing.T)) {
 	synctest.Test(b.t, func(t *testing.T) {
 		b.store, b.dir = t.TempDir(), t.TempDir()
+		b.warned.Reset()
 		s, err := sandbox.Open(sandbox.Options{Dir: b.store})
 		if err != nil {
 			t.Fatal(err)

@@ -170,6 +170,13 @@ func (r *run) release(ctx context.Context, outcome string) (released, left []str
 	}
 	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
 	keep := r.keeps(outcome)
+	if keep || r.lease.attached { // where sessions outlive the run, those that it gave up must not
+		for _, g := range r.past.gens[:max(0, len(r.past.gens)-1)] {
+			if g.id != "" && !g.closed && !r.stopSession(ctx, g) {
+				left = append(left, "session "+g.id)
+			}
+		}
+	}
 	if g := r.past.last(); g != nil && g.id != "" && !g.closed && !(keep && outcome != "complete" && !g.tainted()) {
 		if r.stopSession(ctx, g) {
 			released = append(released, g.id)

@@ -26,6 +26,7 @@ func (b *bench) against(o sandbox.Options, f func(t *testing.T), faults ...strin
 	}
 	synctest.Test(b.t, func(t *testing.T) {
 		b.store = t.TempDir()
+		b.warned.Reset()
 		o.Dir = b.store
 		s, err := sandbox.Open(o)
 		if err != nil {
@@ -87,6 +88,10 @@ func (b *bench) outcome(t *testing.T) outcome {
 func (b *bench) compare(t *testing.T, want outcome) {
 	t.Helper()
 	got := b.outcome(t)
+	if strings.Contains(b.warned.String(), "evaluate: ") { // one that failed under lookahead is left out, with a warning
+		evals := regexp.MustCompile(`map\[eval/loss:[0-9.]+ step:0\]\n| eval/loss:[0-9.]+`)
+		got.steps, want.steps = evals.ReplaceAllString(got.steps, ""), evals.ReplaceAllString(want.steps, "")
+	}
 	if got.steps != want.steps {
 		t.Errorf("metrics\n%swant\n%s", got.steps, want.steps)
 	}

@@ -33,6 +33,9 @@ func (r *run) goOn(ctx, stopped context.Context, err error) error {
 		}
 		return fmt.Errorf("%w: %w", why, err)
 	}
+	if over := r.spent(); over != nil {
+		return fmt.Errorf("%w: %w", over, err)
+	}
 	if what == settle && !r.settles() {
 		return err
 	}
@@ -52,6 +55,14 @@ func (r *run) goOn(ctx, stopped context.Context, err error) error {
 	r.past = p
 	r.mu.Unlock()
 	return nil
+}
+
+// spent says which limit is reached: nothing new is opened then.
+func (r *run) spent() error {
+	if r.lease == nil {
+		return nil
+	}
+	return r.lease.overrun()
 }
 
 // settles says whether to look at the session again: not twice without a step between.

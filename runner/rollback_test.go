@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -291,12 +292,10 @@ func TestAnOutageIsSatOut(t *testing.T) {
 		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead), "inactive_timeout=1h")
 		want := b.measured()
 		b.onDisk(func(t *testing.T) {
-			var since time.Time
+			var since sync.Map
 			out := &liar{next: b.server, match: anything, at: 40, reach: forever, do: func(r *http.Request, p pass) (*http.Response, error) {
-				if since.IsZero() {
-					since = time.Now()
-				}
-				if time.Since(since) < 20*time.Minute {
+				first, _ := since.LoadOrStore("began", time.Now())
+				if time.Since(first.(time.Time)) < 20*time.Minute {
 					return says(503, false)(r, p)
 				}
 				return p()
@@ -333,4 +332,18 @@ func TestHarmlessWorkIsAskedForAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestASpentRunOpensNothing: behind a limit a failure ends the life, resumable, instead of going on in a new session.
+func TestASpentRunOpensNothing(t *testing.T) {
+	b := newBench(t, "limits.max_duration=1h")
+	b.against(sandbox.Options{OpTime: paceOf(t, "optim-step=14m")}, func(t *testing.T) {
+		_, err := b.through(b.server)
+		if !errors.Is(err, runner.ErrBudget) || !strings.Contains(err.Error(), "INTERNAL_ERROR") {
+			t.Errorf("the life ends with %v", err)
+		}
+		if got := judge(t, b.dir, b.store, true).begun(); !slices.Equal(got, []int{0}) {
+			t.Errorf("the sessions began at %v", got)
+		}
+	}, failing)
 }

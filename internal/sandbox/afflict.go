@@ -12,6 +12,8 @@ import (
 const (
 	operationCode = "TRAINING_OPERATION_ERROR_CODE_"
 	resourceCode  = "MODEL_RESOURCES_ERROR_CODE_"
+
+	askedFault = "the sandbox was asked for this fault"
 )
 
 // afflictOp decides for an operation that is about to be accepted.
@@ -78,6 +80,16 @@ func (s *Server) afflictSession(e fault.Event, spec *sessionSpec) {
 	}
 	if hit, ok := s.dice.Roll(fault.ExpireSession, "", e); ok {
 		spec.Expire = &hit.For
+	}
+}
+
+// afflictJob decides for a create, with the lock held.
+func (s *Server) afflictJob(e fault.Event, spec *jobSpec) {
+	if hit, ok := s.dice.Roll(fault.JobError, "", e); ok {
+		spec.Error = &jobError{Code: wire.JobEventType(hit.Code), After: hit.For}
+	}
+	if hit, ok := s.dice.Roll(fault.LateCreate, "", e); ok {
+		spec.Hidden = hit.For
 	}
 }
 

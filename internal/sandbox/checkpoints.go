@@ -1,14 +1,49 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strings"
+
 	"trainer/internal/wire"
 )
 
+// unregistered is the prefix of models whose checkpoints are in no registry, as the service has it.
+const unregistered = "MiniMaxAI/MiniMax-M3"
+
+func (c *checkpoint) registered() bool {
+	return !strings.HasPrefix(c.session.resource.spec.BaseModel, unregistered)
+}
+
+// name is the registered model's.
+func (c *checkpoint) name() string {
+	return fmt.Sprintf("%s/%s-step-%d-%s", project, path.Base(c.session.resource.spec.BaseModel), c.step, c.id[:8])
+}
+
+// artifact is the base model in the registry: what the ref names, or ids that follow from the model's name.
+func (s resourceSpec) artifact() wire.Artifact {
+	if s.BaseWeightsRef != "" {
+		return refArtifact(s.BaseWeightsRef)
+	}
+	sum := sha256.Sum256([]byte(s.BaseModel))
+	id := hex.EncodeToString(sum[:10])
+	return wire.Artifact{ID: "ml_" + id, RevisionID: "rv_" + id}
+}
+
+// registration is nil for what is in no registry.
 func (c *checkpoint) registration() *wire.Artifact {
+	if !c.registered() {
+		return nil
+	}
 	return &wire.Artifact{ID: c.artifact, RevisionID: c.revision}
 }
 
 func (c *checkpoint) inferenceRegistration() *wire.InferenceRegistration {
+	if !c.registered() {
+		return nil
+	}
 	if c.adapter() {
 		return &wire.InferenceRegistration{Adapter: c.registration()}
 	}

@@ -14,7 +14,7 @@ import (
 	"trainer/loss"
 )
 
-// client speaks to a server as a program would, over RoundTrip.
+// client speaks to a server as a program would, over RoundTrip. It holds every answer to the document.
 type client struct {
 	t    testing.TB
 	http http.RoundTripper
@@ -46,6 +46,9 @@ func (c *client) do(method, path string, body []byte, header ...string) (int, []
 	}
 	if _, err := time.Parse(http.TimeFormat, resp.Header.Get("Date")); err != nil {
 		c.t.Errorf("%s %s: Date: %v", method, path, err)
+	}
+	if err := book(c.t).check(method, r.URL.Path, resp.StatusCode, b); err != nil {
+		c.t.Error(err)
 	}
 	return resp.StatusCode, b
 }
@@ -224,7 +227,9 @@ func newHandClock() *handClock { return &handClock{time.Date(2026, 11, 1, 0, 0, 
 // open is Open with the test as its owner.
 func open(t testing.TB, o Options) (*Server, *client) {
 	t.Helper()
-	o.Log = t.Logf
+	if o.Log == nil {
+		o.Log = t.Logf
+	}
 	s, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

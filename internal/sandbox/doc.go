@@ -11,10 +11,10 @@
 // operation is compared with the output that it had. Time is virtual: it stands still while the server is down.
 //
 // A session's operations run one after the other, in the order of acceptance. Samples alone run beside them: one gets its
-// weights, those of the last weights-sync before it, in its turn, and what it answers is a function of these and its body.
+// weights, those of the last weights-sync before it, in its turn, and what it answers is a function of these, its body, and
+// the weights of the PIPELINE weights-sync that took it over while it was in flight, if one did (flight.go).
 //
 // It misbehaves on request: package fault decides, the door (door.go) does what befalls a request on its way, and what
-// befalls a resource, a session or an operation is decided before it is logged (afflict.go), so that a replay repeats it.
-//
-// What is not built yet is refused by name, never approximated.
+// befalls a resource, a session, an operation or a job is decided before it is logged (afflict.go), so that a replay
+// repeats it.
 package sandbox

@@ -13,12 +13,8 @@ import (
 // tables are the rows that docs/sandbox.md owes: every request, choice, profile and fault, in the words of the code.
 func tables() (rows []string) {
 	for _, rt := range routes() {
-		served := "yes"
-		if rt.serve == nil {
-			served = "501"
-		}
 		path := strings.ReplaceAll(rt.path, "*", "{id}")
-		rows = append(rows, fmt.Sprintf("| `%s` | `%s %s` | %s | %s |", rt.name(), rt.method, path, strings.Join(rt.labels()[2:], ", "), served))
+		rows = append(rows, fmt.Sprintf("| `%s` | `%s %s` | %s |", rt.name(), rt.method, path, strings.Join(rt.labels()[2:], ", ")))
 	}
 	for _, c := range AllChoices() {
 		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | %s |", c.Choice, strings.Join(c.Values, "`, `"), c.Does))

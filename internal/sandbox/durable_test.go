@@ -57,6 +57,7 @@ func (s *story) tell(t testing.TB) []string {
 	}
 	s.operate(first, wire.KindWeightsSync, "sync", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_SYNCHRONOUS"}`, nil)
 	s.sample(first, "after")
+	s.overtaken(t, first)
 	second := s.session(resource, "second", `,"resume_from_checkpoint_id":"`+saved.Checkpoint.ID+`"`)
 	for i := range 2 {
 		s.train(t, second, 3+i)
@@ -99,6 +100,21 @@ func (s *story) sample(session, key string) {
 	op = s.c.wait(session, wire.KindSample, op.ID)
 	if op.Output == nil {
 		s.c.t.Fatalf("%s: got %+v", key, op)
+	}
+	s.drawn = append(s.drawn, string(*op.Output))
+}
+
+// overtaken leaves a sample in flight while a step is trained and published in its midst.
+func (s *story) overtaken(t testing.TB, session string) {
+	body := prompt(`,"num_samples":2,"sampling_params":{"max_tokens":14}`, "two", "three")
+	var op wire.Operation[json.RawMessage]
+	s.c.ok("POST", opsPath(session, wire.KindSample), body, &op, wire.KeyHeader, "overtaken-"+session)
+	s.train(t, session, 6)
+	s.operate(session, wire.KindWeightsSync, "pipeline", `{"weight_sync_type":"WEIGHT_SYNC_TYPE_PIPELINE"}`, nil)
+	op = s.c.wait(session, wire.KindSample, op.ID)
+	var out wire.SampleOutput
+	if err := json.Unmarshal(*op.Output, &out); err != nil || len(out.Results[0].PolicySegments) != 2 {
+		s.c.t.Fatalf("the sample in flight: got %s, want two versions", *op.Output)
 	}
 	s.drawn = append(s.drawn, string(*op.Output))
 }
@@ -321,6 +337,7 @@ func TestARestartContinuesEverything(t *testing.T) {
 	st := newStory(c)
 	sessions := st.tell(t)
 	want := hashes(t, s, sessions)
+	clock.at = clock.at.Add(time.Second) // the last publish is over
 	var before []string
 	for _, path := range append([]string{wire.PathSessions, wire.PathResources, wire.PathCheckpoints}, st.acked...) {
 		_, b := c.do("GET", path, nil)

@@ -168,12 +168,9 @@ func (s *Server) merged(c *checkpoint, m model) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	model := engine.NewModel(s.bases.get(m, c.session.resource.spec.BaseWeightsRef), c.session.spec.LoRA.engine())
-	if f, err = s.store.open(c.file()); err == nil {
-		err = errors.Join(model.Load(f, engine.Parts{Weights: true}), f.Close())
-	}
+	model, err := s.modelOf(c, m)
 	if err != nil {
-		return "", fmt.Errorf("loading checkpoint %s: %w", c.id, err)
+		return "", err
 	}
 	model.SetSteps(c.step)
 	return name, s.store.put(name, func(w io.Writer) error { return model.Publish().SaveMerged(w) })

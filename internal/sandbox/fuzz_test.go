@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,7 +12,8 @@ import (
 	"trainer/loss"
 )
 
-// Whatever comes, the server answers with JSON, and what is not 200 is an envelope; nothing panics and no 500 is given.
+// Whatever comes, the server answers as the document says, and what is not 200 is an envelope; nothing panics and no 500 is
+// given.
 func FuzzHandler(f *testing.F) {
 	plain := batch(f, "", row("seed"))
 	for _, seed := range [][2]string{
@@ -36,14 +38,22 @@ func FuzzHandler(f *testing.F) {
 		{"POST /v1/rl/training-sessions/SESSION/payloads/upload-url", ``},
 		{"PUT /payloads/x?sig=%zz", `{}`},
 		{"GET /v1/rl/checkpoints?after=x&type=", ``},
+		{"POST /v1/shaping/prepare-for-fp4-inference", `{"inputs":{"model_object_id":"MODEL","calibration_file_id":"x"}}`},
+		{"POST /v1/shaping/prepare-for-fp4-inference", `{"inputs":{"adapter_object_id":"MODEL","model_revision_id":null}}`},
+		{"POST /v1/shaping/prepare-for-fp4-inference/estimate", `{"inputs":{"model_object_id":"MODEL"}}`},
+		{"POST /v1/shaping/JOB/cancel", ``},
+		{"GET /v1/shaping", ``},
+		{"GET /v1/shaping/JOB", ``},
+		{"GET /v1/shaping/JOB/events", ``},
 		{"BREW /%00//../v1", "\x00"},
 	} {
 		f.Add(seed[0], []byte(seed[1]))
 	}
-	s, c := open(f, Options{})
+	s, c := open(f, Options{Log: func(string, ...any) {}}) // f.Logf must not be called within a target
 	r := c.resource(`{"base_model":"sandbox/bytes-tiny"}`)
 	id := c.session(`{"model_resources_id":"` + r.ID + `","lora_config":{"rank":2}}`).ID
-	names := strings.NewReplacer("RESOURCE", r.ID, "SESSION", id)
+	model := c.registered(`{"base_model":"sandbox/bytes-tiny"}`, "").Adapter.ID
+	names := strings.NewReplacer("RESOURCE", r.ID, "SESSION", id, "MODEL", model, "JOB", c.job(model).ID)
 	f.Fuzz(func(t *testing.T, line string, body []byte) {
 		method, target, _ := strings.Cut(names.Replace(line), " ")
 		in, err := http.NewRequest(method, host+target, bytes.NewReader([]byte(names.Replace(string(body)))))
@@ -58,8 +68,15 @@ func FuzzHandler(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := book(t).check(method, in.URL.Path, resp.StatusCode, answer); err != nil {
+			t.Error(err)
+		}
 		var e wire.ErrorBody
-		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
+		if err := json.Unmarshal(answer, &e); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		if resp.StatusCode == http.StatusInternalServerError || resp.StatusCode != http.StatusOK && e.Error.Message == "" {

@@ -5,34 +5,26 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"trainer/internal/sandbox/engine"
 	"trainer/internal/wire"
 )
 
-// serving is what the generators serve: weights, and their version. older is set while a pipelined publish is under way.
+// serving is what the generators serve: weights, and their version.
 type serving struct {
 	weights *engine.Weights
 	version int64
-	older   *serving
 }
 
-// pipelineTokens is how many tokens of a completion that begins while a pipelined publish is under way are still sampled
-// under the older weights.
-const pipelineTokens = 8
-
 // publish makes the model's weights those that later samples are of.
-func (t *trained) publish(pipelined bool) {
-	if t.served == nil {
-		return // nothing generates
+func (t *trained) publish() {
+	if t.served != nil { // else nothing generates
+		t.served = &serving{weights: t.model.Publish(), version: t.model.Steps() - t.origin}
 	}
-	next := &serving{weights: t.model.Publish(), version: t.model.Steps() - t.origin}
-	if pipelined {
-		next.older = &serving{weights: t.served.weights, version: t.served.version}
-	}
-	t.served = next
 }
 
 // startSample gives a sample the weights that its place among the operations decides, and lets it run beside those that
@@ -42,42 +34,42 @@ func (s *Server) startSample(sess *session, op *operation) {
 		s.conclude(sess, op, &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}, nil, err)
 		return
 	}
-	t := sess.trained
-	from := *t.served
 	s.mu.Lock()
-	if _, pending := sess.serving(s.clock.now()); !pending {
-		from.older = nil
-	}
+	op.from = sess.trained.served
 	s.mu.Unlock()
-	t.ops++
+	sess.trained.ops++
 	sess.flights.Add(1)
 	s.workers.Add(1)
-	go func() {
-		defer s.workers.Done()
-		defer sess.flights.Done()
-		s.sample(sess, op, from)
-	}()
+	go s.flight(sess, op, nil)
 }
 
-// sample runs a sample and logs its result. It holds no lock; of several at a time a few run.
-func (s *Server) sample(sess *session, op *operation, from serving) {
+// flight is the goroutine of a sample.
+func (s *Server) flight(sess *session, op *operation, then *serving) {
+	defer s.workers.Done()
+	defer sess.flights.Done()
+	s.fly(sess, op, then)
+}
+
+// draw samples, under the weights of the sample's place and then, where it is not nil, under others. A few draw at a time.
+func (s *Server) draw(sess *session, op *operation, then *serving) outcome {
 	s.sampling <- struct{}{}
-	result, output, d, err := s.generate(sess, op, from)
-	<-s.sampling
+	defer func() { <-s.sampling }()
+	s.mu.Lock()
+	from := op.from
+	s.mu.Unlock()
+	if from == nil {
+		return outcome{} // it has its result
+	}
+	got, err := s.generate(sess, op, *from, then)
 	if err != nil {
 		s.options.Log("sandbox: sample %s: %v", op.id, err)
-		result, output = &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}, nil
+		return outcome{result: &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}}
 	}
-	if d > 0 {
-		if result.Ended = op.started.Add(d); !s.reach(result.Ended) {
-			return // the next life samples again, and gets the same
-		}
-	}
-	s.conclude(sess, op, result, output, nil)
+	return got
 }
 
-// generate samples, and encodes what comes out. d is how long it runs in virtual time.
-func (s *Server) generate(sess *session, op *operation, from serving) (r *resultSpec, output []byte, d time.Duration, err error) {
+// generate samples, and encodes what comes out.
+func (s *Server) generate(sess *session, op *operation, from serving, then *serving) (got outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.options.Log("sandbox: panic in sample: %v\n%s", p, debug.Stack())
@@ -86,36 +78,74 @@ func (s *Server) generate(sess *session, op *operation, from serving) (r *result
 	}()
 	w, err := s.workOf(sess, op)
 	if err != nil {
-		return nil, nil, 0, err
+		return outcome{}, err
 	}
-	d = s.takes(op, w)
 	if f := op.spec.Fault; f != nil && f.Code != "" {
-		return &resultSpec{Code: f.Code, Message: "the sandbox was asked for this fault"}, nil, d, nil
+		return s.timed(op, w, outcome{result: &resultSpec{Code: f.Code, Message: askedFault}}, 0), nil
 	}
 	if w.unseedable {
-		return &resultSpec{Code: wire.CodeInternalError, Message: errSeed.Error()}, nil, d, nil
+		return s.timed(op, w, outcome{result: &resultSpec{Code: wire.CodeInternalError, Message: errSeed.Error()}}, 0), nil
 	}
-	q, first := *w.sample, from
+	q := *w.sample
 	q.Tempered = op.spec.Tempered
-	if from.older != nil {
-		first, q.Then, q.ThenAt = *from.older, from.weights, pipelineTokens
+	if then != nil {
+		q.Then, q.ThenAt = then.weights, pipelineTokens
 	}
-	sampled, err := first.weights.Sample(context.Background(), &q)
+	sampled, err := from.weights.Sample(context.Background(), &q)
 	if err != nil {
-		return nil, nil, 0, err
+		return outcome{}, err
 	}
+	if !finite(sampled) {
+		return s.timed(op, w, outcome{result: &resultSpec{Code: wire.CodeInternalError, Message: notFinite}}, 0), nil
+	}
+	made := 0
 	for _, p := range sampled {
 		for _, c := range p.Completions {
-			d += time.Duration(len(c.Tokens)) * s.options.OpTime[wire.KindSample].PerToken
+			made += len(c.Tokens)
+			got.spans = got.spans || len(c.Tokens) > pipelineTokens
 		}
 	}
-	out := sampleOutput(op, &q, sampled, from)
-	r, output, err = s.sampleAnswer(op, out)
-	return r, output, d, err
+	out := sampleOutput(op, &q, sampled, from, then)
+	if w.routed {
+		s.keyExperts(op, w, out)
+	}
+	got.result, got.output, err = s.sampleAnswer(op, out)
+	return s.timed(op, w, got, made), err
+}
+
+// notFinite is what becomes of a sample under weights that training has led astray.
+const notFinite = "the weights that are served give log-probabilities that are not finite"
+
+func finite(sampled []engine.Sampled) bool {
+	bad := func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }
+	for _, p := range sampled {
+		if slices.ContainsFunc(p.Prompt, bad) {
+			return false
+		}
+		for _, c := range p.Completions {
+			if slices.ContainsFunc(c.Logprobs, bad) {
+				return false
+			}
+		}
+		for _, top := range p.Top {
+			if slices.ContainsFunc(top, func(c engine.Candidate) bool { return bad(c.Logprob) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// timed says when a sample of so many tokens ends, where it has a time of its own.
+func (s *Server) timed(op *operation, w *work, got outcome, tokens int) outcome {
+	if d := s.takes(op, w) + time.Duration(tokens)*s.options.OpTime[wire.KindSample].PerToken; d > 0 {
+		got.ends = op.started.Add(d)
+	}
+	return got
 }
 
 // sampleOutput is the answer in the words of the wire.
-func sampleOutput(op *operation, q *engine.SampleRequest, sampled []engine.Sampled, from serving) *wire.SampleOutput {
+func sampleOutput(op *operation, q *engine.SampleRequest, sampled []engine.Sampled, from serving, then *serving) *wire.SampleOutput {
 	out := &wire.SampleOutput{}
 	seen := map[string]bool{}
 	for i, p := range sampled {
@@ -140,7 +170,7 @@ func sampleOutput(op *operation, q *engine.SampleRequest, sampled []engine.Sampl
 			longest = max(longest, len(c.Tokens))
 			r.Sequences = append(r.Sequences, one)
 		}
-		r.PolicySegments = from.segments(longest)
+		r.PolicySegments = segments(from, then, longest)
 		if p.Prompt != nil {
 			r.PromptLogprobs = widen([][]float32{p.Prompt})[0]
 		}
@@ -172,13 +202,10 @@ func withoutStop(c engine.Completion, q *engine.SampleRequest) engine.Completion
 }
 
 // segments says which versions the tokens of a prompt's completions are of.
-func (v serving) segments(longest int) []wire.PolicySegment {
-	if v.older == nil {
-		return []wire.PolicySegment{{Version: v.version}}
-	}
-	out := []wire.PolicySegment{{Version: v.older.version}}
-	if longest > pipelineTokens {
-		out = append(out, wire.PolicySegment{Version: v.version, StartToken: pipelineTokens})
+func segments(from serving, then *serving, longest int) []wire.PolicySegment {
+	out := []wire.PolicySegment{{Version: from.version}}
+	if then != nil && longest > pipelineTokens {
+		out = append(out, wire.PolicySegment{Version: then.version, StartToken: pipelineTokens})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"trainer/internal/sandbox/fault"
+	"trainer/internal/wire"
 )
 
 // things are the collections of the API as names of requests have them.
@@ -34,9 +35,15 @@ func (rt route) labels() fault.Route {
 		return append(out, fault.Polls)
 	case strings.Contains(rt.path, "payloads"):
 		return append(out, fault.Payloads)
+	case rt.path == wire.PathResources && post:
+		return append(out, fault.Paid, fault.Creates)
 	case strings.HasPrefix(out[0], "create-"):
 		return append(out, fault.Creates)
-	case strings.HasPrefix(out[0], "stop-"):
+	case rt.path == wire.PathPrepareFP4:
+		return append(out, fault.Paid, fault.Creates)
+	case rt.path == wire.PathPrepareFP4+"/estimate":
+		return append(out, fault.Paid)
+	case strings.HasPrefix(out[0], "stop-"), strings.HasPrefix(out[0], "cancel-"):
 		return append(out, fault.Stops)
 	}
 	return out

@@ -13,10 +13,17 @@ type operation struct {
 	begun    bool
 	// overtaken: a later operation runs before this one.
 	overtaken bool
-	started   time.Time   // virtual; zero until it has begun in this life
-	ended     time.Time   // virtual; zero until it is final
-	result    *resultSpec // nil: not final
-	output    span        // JSON; size 0 unless it completed
+	started   time.Time // virtual; zero until it has begun in this life
+	ended     time.Time // virtual; zero until it is final
+	// A sample: see flight.go.
+	from  *serving   // what it began under
+	over  *operation // the PIPELINE weights-sync that takes it over; nil: none
+	then  *serving   // the weights that it goes over to; nil: they are not there
+	ready *outcome   // it is done, and may still be taken over
+	mark  int64      // of the record of its result
+
+	result *resultSpec // nil: not final
+	output span        // JSON; size 0 unless it completed
 }
 
 // finish makes the operation final and lets the session's position move past it.

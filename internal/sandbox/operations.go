@@ -69,6 +69,9 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 		return nil, err
 	}
 	w, err := s.readWork(spec, m, body)
+	if err == nil {
+		err = s.checkExperts(w, m.name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +107,16 @@ func (s *Server) accept(spec *opSpec, body []byte) (*operation, error) {
 	if held := sess.held(); held != nil {
 		spec.overtake(held)
 	}
+	if w.pipelined {
+		spec.Takes = sess.takes(spec)
+	}
 	id := uuid.NewString()
 	if err := s.commit(&record{Kind: kindOp, ID: id, Op: spec}, body); err != nil {
 		return nil, err
 	}
 	op := s.state.operations[id]
 	op.work = w
+	s.release(sess)
 	if err := s.settleResource(sess.resource, s.clock.now()); err != nil {
 		return nil, err
 	}
@@ -138,23 +145,32 @@ func (s *Server) getOperation(r *request) (any, error) {
 	s.mu.Lock()
 	_, err := s.session(r.ids[0])
 	op, ok := s.state.operations[r.ids[1]]
-	ok = ok && !op.forgotten(s.clock.now())
+	if ok = ok && op.spec.Session == r.ids[0] && op.spec.Name == name; ok && err == nil {
+		err = s.tell(op)
+		ok = !op.forgotten(s.clock.now())
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	if !ok || op.spec.Session != r.ids[0] || op.spec.Name != name {
+	if !ok {
 		return nil, notFound("operation_id", string(name)+" operation", r.ids[1])
 	}
 	return s.showOperation(op)
 }
 
 // showOperation is the operation as it is now; the lock is not held. Who knows its id was told so when it was durable, and
-// how it ends is found again by running it again; only that it was cancelled is in the log alone.
+// how it ends is found again by running it again; only that it was cancelled, and that a sample was told of before something
+// took it over, is in the log alone.
 func (s *Server) showOperation(op *operation) (any, error) {
 	s.mu.Lock()
-	begun, result, output := op.begun, op.result, op.output
+	begun, result, output, mark := op.begun, op.result, op.output, op.mark
 	s.mu.Unlock()
+	if mark > 0 {
+		if err := s.store.sync(mark); err != nil {
+			return nil, err
+		}
+	}
 	out := wire.Operation[json.RawMessage]{ID: op.id, Status: wire.OperationPending}
 	switch {
 	case result != nil && result.Code == "":

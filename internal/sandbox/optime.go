@@ -17,7 +17,7 @@ type Pace struct{ Base, PerToken time.Duration }
 // Scoring is the pace of a forward-backward with forward_only, beside the kinds of operations.
 const Scoring wire.Kind = "forward-only"
 
-// OpTime is the pace of each kind of operation, in virtual time. What is not in it runs as long as it takes. Read-only once a
+// OpTime is the pace of each kind of operation, and of FP4 jobs, in virtual time. What is not in it runs as long as it takes. Read-only once a
 // server has it.
 type OpTime map[wire.Kind]Pace
 
@@ -55,6 +55,7 @@ func profile(name string, billions, gpus int) GPUProfile {
 		wire.KindWeightsSync:           {Base: 200*time.Millisecond + weights},
 		wire.KindTrainingCheckpoint:    {Base: time.Second + 3*weights},
 		wire.KindInferenceCheckpoint:   {Base: time.Second + weights},
+		Preparing:                      {Base: 10*time.Minute + 2*weights},
 	}}
 }
 
@@ -73,7 +74,7 @@ func FindGPUProfile(name string) (OpTime, error) {
 func paced() []wire.Kind {
 	return []wire.Kind{
 		wire.KindForwardBackward, Scoring, wire.KindCustomForwardBackward, wire.KindOptimStep, wire.KindWeightsSync, wire.KindSample,
-		wire.KindTrainingCheckpoint, wire.KindInferenceCheckpoint,
+		wire.KindTrainingCheckpoint, wire.KindInferenceCheckpoint, Preparing,
 	}
 }
 

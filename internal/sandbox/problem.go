@@ -83,8 +83,11 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decode reads a small body. A wrong type is refused by the name of the member that has it.
+// decode reads a small body, an object. A wrong type is refused by the name of the member that has it.
 func decode(b []byte, into any) error {
+	if string(bytes.TrimSpace(b)) == "null" {
+		return invalid("", "the body must be an object, not null")
+	}
 	err := json.Unmarshal(b, into)
 	if err == nil {
 		return nil

@@ -27,6 +27,8 @@ const (
 	kindResult   kind = "result"    // of an operation; the body is its output in JSON
 	kindPayload  kind = "payload"   // an id was handed out
 	kindUploaded kind = "uploaded"  // its bytes are in payloads/
+	kindJob      kind = "job"       // created
+	kindCancel   kind = "cancel"    // a job was asked to end
 )
 
 // record is the head of a frame: one accepted change. ID names what it is about; of the pointers the one that belongs to
@@ -43,6 +45,7 @@ type record struct {
 	Op       *opSpec       `json:"op,omitempty"`
 	Result   *resultSpec   `json:"result,omitempty"`
 	Payload  *payloadSpec  `json:"payload,omitempty"`
+	Job      *jobSpec      `json:"job,omitempty"`
 
 	Until     time.Time     `json:"until,omitzero"`      // extend: the new expires_at; expire, break: when it was due
 	Cancelled []string      `json:"cancelled,omitempty"` // stop, expire, break: operations that had not begun
@@ -125,6 +128,7 @@ type opSpec struct {
 	Revision   string    `json:"revision,omitempty"`
 	Tempered   bool      `json:"tempered,omitempty"` // sample: the choices in force
 	CutStop    bool      `json:"cut_stop,omitempty"`
+	Takes      []string  `json:"takes,omitempty"`     // weights-sync: the samples in flight that go over to its weights
 	Offload    string    `json:"offload,omitempty"`   // the payload id for an answer that is too large to be inline
 	PerToken   bool      `json:"per_token,omitempty"` // optim-step: the gradient is divided by the tokens trained
 	Fault      *opFault  `json:"fault,omitempty"`

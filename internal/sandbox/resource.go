@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"trainer/internal/wire"
@@ -91,14 +92,9 @@ func (r *resource) end(now time.Time) {
 	}
 }
 
-// busy: some operation has no result yet.
+// busy: some operation is queued or running.
 func (r *resource) busy() bool {
-	for _, s := range r.sessions {
-		if s.next < len(s.ops) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.sessions, (*session).busy)
 }
 
 // holding counts the sessions that hold a slot.

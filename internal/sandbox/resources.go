@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"trainer/internal/sandbox/fault"
 	"trainer/internal/wire"
 )
 
@@ -41,6 +42,9 @@ func (s *Server) readResource(r *request) (model, *resourceSpec, error) {
 	if err == nil {
 		err = decode(b, &in)
 	}
+	if err == nil {
+		err = noEmptyWords(b)
+	}
 	if err != nil {
 		return model{}, nil, err
 	}
@@ -56,7 +60,34 @@ func (s *Server) readResource(r *request) (model, *resourceSpec, error) {
 		return model{}, nil, err
 	}
 	spec.Provision = s.options.Provision
-	return m, spec, nil
+	return m, spec, s.pin(spec)
+}
+
+// noEmptyWords tells words that are empty, which are no values, from those that were left out.
+func noEmptyWords(b []byte) error {
+	var in struct {
+		Ref     *string `json:"base_weights_ref"`
+		Compute struct {
+			GPUType *string `json:"gpu_type"`
+		} `json:"compute_config"`
+		Optimizer struct {
+			Muon struct {
+				Scaling *string `json:"scaling_strategy"`
+			} `json:"muon"`
+		} `json:"optimizer_config"`
+	}
+	if err := decode(b, &in); err != nil {
+		return err
+	}
+	for name, word := range map[string]*string{
+		"base_weights_ref": in.Ref, "compute_config.gpu_type": in.Compute.GPUType,
+		"optimizer_config.muon.scaling_strategy": in.Optimizer.Muon.Scaling,
+	} {
+		if word != nil && *word == "" {
+			return invalid(name, "%s: is empty; leave it out for the default", name)
+		}
+	}
+	return nil
 }
 
 func resourceDefaults(in wire.CreateResource) (*resourceSpec, error) {
@@ -130,11 +161,11 @@ func (s *Server) createResource(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, poor := s.dice.Roll(fault.NoCredit, "", r.event); poor {
+		return nil, broke("a model resource")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if spec.BaseWeightsRef != "" && !hasRevision(spec.BaseWeightsRef) {
-		spec.BaseWeightsRef += "@rv_1" // the revision that a ref without one resolves to
-	}
 	s.afflictResource(r.event, spec)
 	id := uuid.NewString()
 	for _, id := range s.doubled(r.event, id) {
@@ -145,11 +176,6 @@ func (s *Server) createResource(r *request) (any, error) {
 	out := s.showResource(s.state.resources.byID[id])
 	out.Status, out.ExpiresAt = wire.ResourcePending, nil // READY at the next read at the earliest
 	return out, nil
-}
-
-func hasRevision(ref string) bool {
-	m := weightsRef.FindStringSubmatch(ref)
-	return m != nil && m[1] != ""
 }
 
 // resourceAnswer is a resource with the member that is the sandbox's own.
@@ -171,7 +197,7 @@ func (s *Server) showResource(r *resource) resourceAnswer {
 	}, StandIn: standsIn(r.spec.BaseModel)}
 	switch out.Status {
 	case wire.ResourceError:
-		out.Error = &wire.Fault{Code: r.spec.Error.Code, Message: "the sandbox was asked for this fault", OccurredAt: r.ended}
+		out.Error = &wire.Fault{Code: r.spec.Error.Code, Message: askedFault, OccurredAt: r.ended}
 	case wire.ResourceReady:
 		expires := r.expires()
 		out.ExpiresAt = &expires

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"trainer/internal/sandbox/fault"
+	"trainer/internal/wire"
 )
 
 // request is a request on its way to a handler: its ids are the path's variable segments, in order.
@@ -17,7 +18,7 @@ type request struct {
 // handler returns the answer's body, to be encoded as JSON, or an error. It has not written anything.
 type handler func(s *Server, r *request) (any, error)
 
-// route is one operation of the API. A segment "*" of the path is an id. Without a handler it is not built yet.
+// route is one operation of the API. A segment "*" of the path is an id.
 type route struct {
 	method, path string
 	serve        handler
@@ -62,12 +63,12 @@ func routes() []route {
 		{"GET", "/v1/rl/checkpoints/*", (*Server).getCheckpoint, false},
 		{"GET", "/v1/rl/checkpoints/*/download", (*Server).downloadCheckpoint, false},
 		{"GET", "/files/*", (*Server).getFile, true},
-		{"POST", "/v1/shaping/prepare-for-fp4-inference", nil, false},
-		{"POST", "/v1/shaping/prepare-for-fp4-inference/estimate", nil, false},
-		{"GET", "/v1/shaping", nil, false},
-		{"GET", "/v1/shaping/*", nil, false},
-		{"POST", "/v1/shaping/*/cancel", nil, false},
-		{"GET", "/v1/shaping/*/events", nil, false},
+		{"POST", wire.PathPrepareFP4, (*Server).createJob, false},
+		{"POST", wire.PathPrepareFP4 + "/estimate", (*Server).estimateJob, false},
+		{"GET", wire.PathShaping, (*Server).listJobs, false},
+		{"GET", wire.PathShaping + "/*", (*Server).getJob, false},
+		{"POST", wire.PathShaping + "/*/cancel", (*Server).cancelJob, false},
+		{"GET", wire.PathShaping + "/*/events", (*Server).listEvents, false},
 	}
 }
 

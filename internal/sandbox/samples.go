@@ -19,6 +19,12 @@ func (s *Server) readForwardBackward(session string, m model, body []byte) (*wor
 	}
 	w := &work{forwardOnly: f.ForwardOnly, outputs: f.ReturnOutputs, payloadID: f.PayloadID}
 	if w.payloadID != "" {
+		if _, err := lossOf(f.Loss); err != nil {
+			return nil, err
+		}
+		if err := besideUpload(f.Samples, placesOf(f.Shape, "")); err != nil {
+			return nil, err
+		}
 		if f, err = readPayload(s, session, w, maxBatch, wire.DecodeForwardBackward); err != nil {
 			return nil, err
 		}
@@ -37,6 +43,12 @@ func (s *Server) readCustom(session string, m model, body []byte) (*work, error)
 	}
 	w := &work{payloadID: f.PayloadID}
 	if w.payloadID != "" {
+		if f.Gradients == nil {
+			return nil, invalid("gradients", "gradients: is required, shortened, beside payload_id")
+		}
+		if err := besideUpload(f.Samples, placesOf(f.Shape, "")); err != nil {
+			return nil, err
+		}
 		if f, err = readPayload(s, session, w, maxBatch, wire.DecodeCustomForwardBackward); err != nil {
 			return nil, err
 		}
@@ -45,6 +57,23 @@ func (s *Server) readCustom(session string, m model, body []byte) (*work, error)
 		return nil, err
 	}
 	return w, w.setGradients(f.Gradients)
+}
+
+// besideUpload checks what is left of the samples in a body whose whole is uploaded. It is not what is trained, but it is
+// what the service reads first: a body without it would go through here, and not there.
+func besideUpload(samples []wire.Sample, at places) error {
+	if samples == nil {
+		return invalid("samples", "samples: is required, shortened, beside payload_id")
+	}
+	for i, x := range samples {
+		if x.Tokens == nil {
+			return sampleFault(i, "model_input", "is required, shortened, beside payload_id")
+		}
+		if x.Targets == nil {
+			return sampleFault(i, at("target_tokens"), "is required, shortened, beside payload_id")
+		}
+	}
+	return nil
 }
 
 // readAt reads a list of most at the most, and names the place that the decoder stopped at.
@@ -113,6 +142,12 @@ func (w *work) setData(samples []wire.Sample, m model, at places) error {
 		}
 		if err := checkTensors(i, x, w.loss, at); err != nil {
 			return err
+		}
+		if x.RoutedExpertsKey != "" {
+			if w.experts == nil {
+				w.experts = make([]string, len(samples))
+			}
+			w.experts[i] = x.RoutedExpertsKey
 		}
 		w.data[i] = loss.Datum{
 			Input: x.Tokens, Targets: x.Targets, Weights: weightsOf(x, w.loss),

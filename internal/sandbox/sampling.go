@@ -36,12 +36,17 @@ func (s *Server) readSample(session string, m model, body []byte) (*work, error)
 	}
 	w := &work{payloadID: q.PayloadID}
 	if q.PayloadID != "" {
-		logprobs, top := q.PromptLogprobs, q.TopPromptLogprobs
+		if q.Inputs == nil {
+			return nil, invalid("model_inputs", "model_inputs: is required, shortened, beside payload_id")
+		}
+		logprobs, top, routed := q.PromptLogprobs, q.TopPromptLogprobs, q.RoutedExperts
 		if q, err = readPayload(s, session, w, maxPrompts, wire.DecodeSample); err != nil {
 			return nil, err
 		}
 		q.PromptLogprobs, q.TopPromptLogprobs = q.PromptLogprobs || logprobs, max(q.TopPromptLogprobs, top)
+		q.RoutedExperts = q.RoutedExperts || routed
 	}
+	w.routed = q.RoutedExperts && m.experts()
 	w.sample, err = sampleOf(q, m)
 	if err == nil && w.sample.Seed != nil && res.Generators > 1 {
 		w.unseedable = true

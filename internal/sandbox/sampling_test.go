@@ -192,33 +192,23 @@ func TestChoicesOfSampling(t *testing.T) {
 	}
 }
 
+// What is accepted behind a weights-sync is of its weights, however it publishes, and whether the generators serve them yet.
 func TestTheThreeWaysOfPublishing(t *testing.T) {
-	long := prompt(fmt.Sprintf(greedyOf, 12), "hello")
-	for _, tt := range []struct {
-		mode           wire.WeightSyncType
-		during, behind []wire.PolicySegment
-	}{
-		{wire.SyncSynchronous, []wire.PolicySegment{{Version: 2}}, []wire.PolicySegment{{Version: 2}}},
-		{wire.SyncBackgroundPublish, []wire.PolicySegment{{Version: 2}}, []wire.PolicySegment{{Version: 2}}},
-		{wire.SyncPipeline, []wire.PolicySegment{{}, {Version: 2, StartToken: pipelineTokens}}, []wire.PolicySegment{{Version: 2}}},
-	} {
+	ask := prompt(fmt.Sprintf(greedyOf, 12), "hello")
+	for _, mode := range []wire.WeightSyncType{wire.SyncSynchronous, wire.SyncBackgroundPublish, wire.SyncPipeline} {
 		clock := newHandClock()
 		_, c := open(t, Options{Clock: clock})
 		id := c.tiny()
 		c.learn(id, 2, row("hello there"))
-		if got := c.sample(id, long).Results[0].PolicySegments; !slices.Equal(got, []wire.PolicySegment{{}}) {
-			t.Errorf("%s, before: got %+v", tt.mode, got)
+		if got := c.sample(id, ask).Results[0].PolicySegments; !slices.Equal(got, []wire.PolicySegment{{}}) {
+			t.Errorf("%s, before: got %+v", mode, got)
 		}
-		c.sync(id, tt.mode)
-		if got := c.sample(id, long).Results[0].PolicySegments; !slices.Equal(got, tt.during) {
-			t.Errorf("%s, at once: got %+v, want %+v", tt.mode, got, tt.during)
-		}
-		if got := c.sample(id, prompt(fmt.Sprintf(greedyOf, 3), "hello")).Results[0].PolicySegments; len(got) != 1 {
-			t.Errorf("%s, three tokens: got %+v, want one version", tt.mode, got)
-		}
-		clock.at = clock.at.Add(2 * publishLag)
-		if got := c.sample(id, long).Results[0].PolicySegments; !slices.Equal(got, tt.behind) {
-			t.Errorf("%s, later: got %+v, want %+v", tt.mode, got, tt.behind)
+		c.sync(id, mode)
+		for range 2 {
+			if got := c.sample(id, ask).Results[0].PolicySegments; !slices.Equal(got, []wire.PolicySegment{{Version: 2}}) {
+				t.Errorf("%s, behind: got %+v", mode, got)
+			}
+			clock.at = clock.at.Add(2 * publishLag)
 		}
 	}
 }
@@ -280,6 +270,22 @@ func TestAnIncompatibleSampleIsRefusedOrFails(t *testing.T) {
 	}
 	if seeded(`"3"`) != seeded(`3`) || seeded(`3`) == seeded(`4`) {
 		t.Error("a seed does not decide the draws")
+	}
+}
+
+func TestASampleUnderWeightsThatAreNotFiniteFails(t *testing.T) {
+	var said []string
+	_, c := open(t, Options{Log: func(format string, a ...any) { said = append(said, fmt.Sprintf(format, a...)) }})
+	id := c.tiny()
+	c.loss(id, "", row("hello"))
+	c.run(id, wire.KindOptimStep, `{"adam_params":{"learning_rate":1e308,"grad_clip_norm":0}}`, nil)
+	c.sync(id, wire.SyncSynchronous)
+	op := c.wait(id, wire.KindSample, c.post(id, wire.KindSample, prompt(`,"prompt_logprobs":true`, "hello")).ID)
+	if op.Status != wire.OperationFailed || op.Error.Code != wire.CodeInternalError || op.Error.Message != notFinite {
+		t.Errorf("got %+v", op)
+	}
+	if len(said) > 0 {
+		t.Errorf("it is no fault of the server: %q", said)
 	}
 }
 

@@ -253,10 +253,6 @@ func (s *Server) dispatch(r *http.Request, e fault.Event) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rt.serve == nil {
-		return nil, &problem{http.StatusNotImplemented, "not_implemented_error", "not_built", "",
-			fmt.Sprintf("%s %s is not built in the sandbox yet", rt.method, rt.path)}
-	}
 	if err := s.enter(); err != nil {
 		return nil, err
 	}

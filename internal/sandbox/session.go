@@ -106,6 +106,11 @@ func (s *session) rootSeed() uint64 {
 	return uint64(*s.spec.LoRA.Seed)
 }
 
+// busy: some operation is queued or running. A sample that is done and not asked for yet is neither.
+func (s *session) busy() bool {
+	return slices.ContainsFunc(s.ops[s.next:], func(op *operation) bool { return op.result == nil && op.ready == nil })
+}
+
 // waiting lists the operations that have not begun.
 func (s *session) waiting() []string {
 	var ids []string

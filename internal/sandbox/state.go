@@ -19,6 +19,7 @@ type state struct {
 	resources   table[*resource]
 	sessions    table[*session]
 	checkpoints table[*checkpoint]
+	jobs        table[*job]
 	operations  map[string]*operation
 	keys        map[string]*operation
 	payloads    map[string]*payload
@@ -94,6 +95,8 @@ func (s *state) apply(r *record, body span) error {
 		return s.applyOperation(r, body)
 	case kindPayload, kindUploaded:
 		return s.applyPayload(r)
+	case kindJob, kindCancel:
+		return s.applyJob(r)
 	}
 	return fmt.Errorf("a record of kind %q is not known to this program", r.Kind)
 }
@@ -191,6 +194,13 @@ func (s *state) applyOperation(r *record, body span) error {
 			return fmt.Errorf("session %s does not exist", r.Op.Session)
 		}
 		op := &operation{id: r.ID, spec: *r.Op, session: sess, accepted: r.T, body: body}
+		for _, id := range op.spec.Takes {
+			sample, ok := s.operations[id]
+			if !ok {
+				return fmt.Errorf("operation %s does not exist", id)
+			}
+			sample.over = op
+		}
 		sess.enqueue(op)
 		if f := op.spec.Fault; f != nil && f.Expire != nil {
 			sess.doom(r.T.Add(*f.Expire))
@@ -257,6 +267,26 @@ func (s *state) applyPayload(r *record) error {
 		return fmt.Errorf("payload %s does not exist", r.ID)
 	}
 	p.sha256 = r.Payload.SHA256
+	return nil
+}
+
+func (s *state) applyJob(r *record) error {
+	if r.Kind == kindCancel {
+		j, ok := s.jobs.byID[r.ID]
+		if !ok {
+			return fmt.Errorf("job %s does not exist", r.ID)
+		}
+		j.cancelled = r.T
+		return nil
+	}
+	if r.Job == nil {
+		return fmt.Errorf("job %s says nothing", r.ID)
+	}
+	c, ok := s.checkpoints.byID[r.Job.Checkpoint]
+	if !ok {
+		return fmt.Errorf("checkpoint %s does not exist", r.Job.Checkpoint)
+	}
+	s.jobs.add(r.ID, &job{id: r.ID, spec: *r.Job, checkpoint: c, created: r.T})
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (s *Server) perform(sess *session, op *operation, w *work, store bool) (*re
 		s.mu.Lock()
 		version := sess.trainerStep
 		s.mu.Unlock()
-		sess.trained.publish(w.pipelined)
+		sess.trained.publish()
 		return encoded(&resultSpec{Defer: w.deferred}, wire.WeightsSyncOutput{WeightsVersion: new(wire.Int64(version))})
 	default:
 		return s.save(sess, op)
@@ -240,7 +240,7 @@ func (s *Server) again(sess *session, op *operation) error {
 	case op.spec.Name == wire.KindSample:
 		return nil
 	case op.spec.Name == wire.KindWeightsSync && op.result.Code == "":
-		sess.trained.publish(false) // a pipelined one is over by now
+		sess.trained.publish()
 		return nil
 	}
 	if op.result.Left != "" {
@@ -275,7 +275,11 @@ func (s *Server) startModel(sess *session) (*engine.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	model := engine.NewModel(s.bases.get(m, sess.resource.spec.BaseWeightsRef), sess.spec.LoRA.engine())
+	base, err := s.base(m, sess.resource.spec.BaseWeightsRef)
+	if err != nil {
+		return nil, err
+	}
+	model := engine.NewModel(base, sess.spec.LoRA.engine())
 	if sess.from == nil {
 		return model, nil
 	}

@@ -12,6 +12,7 @@ type work struct {
 	loss        loss.Loss
 	data        []loss.Datum
 	gradients   [][]float32 // [B][T]
+	experts     []string    // [B] keys of routed experts; nil: none was sent
 	forwardOnly bool
 	outputs     bool
 	payloadID   string // where the data came from; empty: the body itself
@@ -22,10 +23,11 @@ type work struct {
 	muon *engine.Muon
 
 	deferred  bool // weights-sync: it completes before the weights are live
-	pipelined bool // and a sample that runs goes over to them
+	pipelined bool // and a sample in flight goes over to them
 
 	sample     *engine.SampleRequest
 	unseedable bool // the sample has a seed, and fails for it
+	routed     bool // its sequences get keys of their routed experts
 }
 
 // readWork reads and checks the body of spec's operation, and notes in spec where the uploaded one is. The lock is not

@@ -33,6 +33,8 @@ func (s *Server) run(sess *session) {
 			s.wait(held.turn, held.until)
 		case op == nil:
 			return
+		case op.result != nil:
+			s.takeAgain(sess, op)
 		case op.spec.Name == wire.KindSample:
 			s.startSample(sess, op)
 		default:
@@ -68,6 +70,9 @@ func (s *Server) begin(sess *session) (*operation, *hold) {
 		}
 		sess.taken = at + 1
 		if op.result != nil {
+			if op.result.Code == "" && len(s.state.untaken(op)) > 0 {
+				return op, nil // in an earlier life; the samples that it takes have begun in this one
+			}
 			continue // it ended before its turn; catchUp sees to what it did
 		}
 		op.begun, op.started = true, sess.starts(at)
@@ -78,8 +83,10 @@ func (s *Server) begin(sess *session) (*operation, *hold) {
 // over: the session will never train again.
 func (s *session) over() bool { return !s.ended.IsZero() || s.failure != "" }
 
-// forget frees the weights of a session that is over, with the lock held. One that still works does it itself.
+// forget frees the weights of a session that is over, with the lock held, and lets go of its samples. One that still works
+// does the first itself.
 func (s *Server) forget(sess *session) {
+	s.release(sess)
 	if sess.over() && !sess.working && sess.training.TryLock() {
 		sess.trained = nil
 		sess.training.Unlock()
@@ -104,6 +111,7 @@ func (s *Server) runOne(sess *session, op *operation) {
 	}
 	t := sess.trained
 	t.ops++
+	s.takeOver(sess, op)
 	t.compute += time.Since(start)
 	if t.due(s.every) || op.spec.Name == wire.KindTrainingCheckpoint {
 		if err := s.snapshot(sess); err != nil {
@@ -117,6 +125,10 @@ func (s *Server) runOne(sess *session, op *operation) {
 func (s *Server) conclude(sess *session, op *operation, result *resultSpec, output []byte, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.release(sess)
+	if op.result != nil {
+		return true
+	}
 	if s.commit(&record{Kind: kindResult, ID: op.id, Result: result}, output) != nil {
 		return false
 	}
@@ -154,7 +166,7 @@ func (s *Server) execute(sess *session, op *operation) (result *resultSpec, outp
 	}
 	d = s.takes(op, w)
 	if f := op.spec.Fault; f != nil && f.Code != "" {
-		result := &resultSpec{Code: f.Code, Message: "the sandbox was asked for this fault"}
+		result := &resultSpec{Code: f.Code, Message: askedFault}
 		result.Left, err = s.leave(sess, op, w, f.Leaves)
 		return result, nil, d, err
 	}

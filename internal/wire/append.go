@@ -173,7 +173,11 @@ func appendSample(dst []byte, s *Sample) ([]byte, *tensor, int) {
 		}
 		dst = append(dst, `],"dtype":"float32"}`...)
 	}
-	return append(dst, '}', '}'), nil, 0
+	dst = append(dst, '}')
+	if s.RoutedExpertsKey != "" {
+		dst = appendString(append(dst, `,"routed_experts_key":`...), s.RoutedExpertsKey)
+	}
+	return append(dst, '}'), nil, 0
 }
 
 func appendInts(dst []byte, list []int32) []byte {

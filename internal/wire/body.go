@@ -32,7 +32,8 @@ type Sample struct {
 	Advantages  []float64 // loss_fn_inputs.advantages
 	RefLogprobs []float64 // loss_fn_inputs.reference_logprobs
 
-	Experts *RoutedExperts // routed_experts, of the shape April2026 alone
+	Experts          *RoutedExperts // routed_experts, of the shape April2026 alone
+	RoutedExpertsKey string         // that of the sampled sequence; empty: none
 }
 
 // tensor is a float tensor of a sample. Counts of positions may be integers on the wire, the others are float32 always.

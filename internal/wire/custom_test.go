@@ -18,6 +18,7 @@ func TestCustomBodyIsReadAndWritten(t *testing.T) {
 		body,
 		strings.Replace(body, `,"dtype":"D_TYPE_FLOAT32"`, ``, 1),
 		strings.Replace(body, `D_TYPE_FLOAT32`, `float32`, 1),
+		strings.Replace(body, `D_TYPE_FLOAT32`, `D_TYPE_UNSPECIFIED`, 1),
 		strings.Replace(body, `"samples"`, `"loss":{"type":1},"new":[{}],"samples"`, 1),
 	} {
 		got, err := DecodeCustomForwardBackward(strings.NewReader(text), 1)
@@ -43,7 +44,9 @@ func TestCustomBodyIsRefusedByPlace(t *testing.T) {
 		{"another dtype", `{"gradients":[{"data":[1],"dtype":"D_TYPE_BFLOAT16"}]}`, `gradients[0]: dtype is "D_TYPE_BFLOAT16", want D_TYPE_FLOAT32`},
 		{"a number beyond float32", `{"gradients":[{"data":[1,1e39]}]}`, `gradients[0].data[1]: 1e39 is beyond float32`},
 		{"text", `{"gradients":[{"data":["nan"]}]}`, `gradients[0].data[0]: want a number, found a string`},
-		{"too many", `{"gradients":[{},{},{}]}`, `gradients[2]: more than 2 gradients`},
+		{"a gradient of nothing", `{"gradients":[{}]}`, `gradients[0].data: is required`},
+		{"a dtype that is empty", `{"gradients":[{"data":[],"dtype":""}]}`, `gradients[0].dtype: is empty`},
+		{"too many", `{"gradients":[{"data":[]},{"data":[]},{"data":[]}]}`, `gradients[2]: more than 2 gradients`},
 		{"too many samples", `{"samples":[{},{},{}]}`, `samples[2]: more than 2 samples`},
 	} {
 		if _, err := DecodeCustomForwardBackward(strings.NewReader(c.body), 2); err == nil || !strings.Contains(err.Error(), c.want) {

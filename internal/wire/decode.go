@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // DecodeForwardBackward reads the body of a forward-backward, inline or uploaded. It is strict about types and about what
@@ -48,7 +49,7 @@ func DecodeForwardBackward(r io.Reader, maxSamples int) (*ForwardBackward, error
 }
 
 // DecodeCustomForwardBackward is as DecodeForwardBackward. The dtype of a gradient is D_TYPE_FLOAT32 or float32, and may be
-// left out.
+// left out, or D_TYPE_UNSPECIFIED.
 func DecodeCustomForwardBackward(r io.Reader, maxSamples int) (*CustomForwardBackward, error) {
 	s := newScanner(r)
 	f := &CustomForwardBackward{}
@@ -85,7 +86,7 @@ func (s *scanner) gradients(most int) [][]float64 {
 			return
 		}
 		dtype, _ := s.floats32()
-		if s.err == nil && dtype != "" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
+		if s.err == nil && dtype != "" && dtype != "D_TYPE_UNSPECIFIED" && dtype != "float32" && dtype != "D_TYPE_FLOAT32" {
 			s.fail("dtype is %q, want D_TYPE_FLOAT32", dtype)
 		}
 		list = append(list, clone(s.floats))
@@ -118,9 +119,9 @@ func (s *scanner) lossParams(row *lossRow) LossParams {
 			s.within(name, func() { s.fail("is not a parameter of %s", row.typ) })
 		case s.null():
 		case number != nil:
-			s.within(name, func() { *number = new(s.double()) })
+			s.within(name, func() { *number = new(s.float32()) })
 		default:
-			*word = s.text(name)
+			*word = s.word(name)
 		}
 	})
 	return p
@@ -155,7 +156,7 @@ func (s *scanner) sample() (x Sample) {
 		case "routed_experts":
 			s.within(name, func() { s.mark(April2026); x.Experts = s.experts() })
 		case "routed_experts_key":
-			s.within(name, func() { s.mark(Current); s.skip() })
+			s.within(name, func() { s.mark(Current); x.RoutedExpertsKey = string(s.string()) })
 		default:
 			s.skip()
 		}
@@ -194,16 +195,23 @@ func (s *scanner) modelInput() []int32 {
 	return clone(s.ints)
 }
 
-// only reads an object of which one member counts.
+// only reads an object of which one member counts, and must be there.
 func (s *scanner) only(member string, read func()) {
+	found := false
 	s.object(func(name string) {
 		if name != member || s.null() {
 			s.skip()
 			return
 		}
+		found = true
 		s.within(name, read)
 	})
+	if !found {
+		s.within(member, s.missing)
+	}
 }
+
+func (s *scanner) missing() { s.fail("is required") }
 
 // tokens appends a list of token ids to s.ints; as strings too, where quoted says so.
 func (s *scanner) tokens(quoted bool) {
@@ -285,22 +293,49 @@ func (s *scanner) floats32() (dtype string, integers bool) {
 	return dtype, integers
 }
 
-// tensor reads a tensor's object: data at its values, which go to s.ints or s.floats, and the dtype. Of a member that
-// stands twice the last counts.
+// tensor reads a tensor's object: data at its values, which go to s.ints or s.floats, and the dtype. A shape must be that of
+// the data, and the members of a sparse tensor are refused: what they stand for is not what is read. Of a member that stands
+// twice the last counts.
 func (s *scanner) tensor(data func()) (dtype string) {
 	s.ints, s.floats = s.ints[:0], s.floats[:0]
+	found, length := false, -1
 	s.object(func(name string) {
 		switch {
 		case name == "data":
-			s.ints, s.floats = s.ints[:0], s.floats[:0]
+			s.ints, s.floats, found = s.ints[:0], s.floats[:0], true
 			s.within(name, data)
 		case name == "dtype":
-			dtype = s.text(name)
+			dtype = s.word(name)
+		case s.null():
+			s.skip()
+		case name == "shape":
+			s.within(name, func() { length = s.oneDimension() })
+		case strings.HasPrefix(name, "sparse_"):
+			s.within(name, func() { s.fail("a sparse tensor is not taken; write all of its values into data") })
 		default:
 			s.skip()
 		}
 	})
+	if !found {
+		s.within("data", s.missing)
+	}
+	if n := max(len(s.ints), len(s.floats)); length >= 0 && length != n {
+		s.within("shape", func() { s.fail("is [%d], and data has %d values", length, n) })
+	}
 	return dtype
+}
+
+// oneDimension reads a shape of one entry.
+func (s *scanner) oneDimension() (length int) {
+	entries := 0
+	s.list(func() {
+		length = s.small()
+		entries++
+	})
+	if s.err == nil && (entries != 1 || length < 0) {
+		s.fail("a tensor has one dimension, so its shape has one entry of at least 0")
+	}
+	return length
 }
 
 // clone is never nil: nil says that a member is absent.

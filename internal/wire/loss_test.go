@@ -83,9 +83,9 @@ func configured(text string) (loss.Loss, error) {
 func TestAbsentParametersAreTheServicesDefaults(t *testing.T) {
 	plain := &loss.GRPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1.2, AggType: "fixed_horizon", RatioType: "token"}
 	for text, want := range map[string]loss.Loss{
-		`{"type":"LOSS_TYPE_GRPO"}`:                                                                      plain,
-		`{"type":"LOSS_TYPE_GRPO","grpo_params":null}`:                                                   plain,
-		`{"type":"LOSS_TYPE_GRPO","grpo_params":{"beta":null,"agg_type":null,"ratio_type":""}}`:          plain,
+		`{"type":"LOSS_TYPE_GRPO"}`:                    plain,
+		`{"type":"LOSS_TYPE_GRPO","grpo_params":null}`: plain,
+		`{"type":"LOSS_TYPE_GRPO","grpo_params":{"beta":null,"agg_type":null,"ratio_type":null}}`:        plain,
 		`{"type":"LOSS_TYPE_GRPO","grpo_params":{"agg_type":"GRPO_LOSS_AGGREGATION_TYPE_UNSPECIFIED"}}`:  plain,
 		`{"grpo_params":{"clip_high_threshold":1},"type":"LOSS_TYPE_GRPO"}`:                              &loss.GRPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1, AggType: "fixed_horizon", RatioType: "token"},
 		`{"type":"LOSS_TYPE_PPO","ppo_params":{}}`:                                                       &loss.PPO{ClipLowThreshold: 0.8, ClipHighThreshold: 1.2},
@@ -105,6 +105,8 @@ func TestParametersAreRefusedByTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"no type", `{}`, `loss.type: "" is not a loss`},
 		{"an unknown type", `{"type":"LOSS_TYPE_UNSPECIFIED"}`, `loss.type: "LOSS_TYPE_UNSPECIFIED" is not a loss`},
+		{"a word that is empty", `{"type":"LOSS_TYPE_GRPO","grpo_params":{"ratio_type":""}}`, `loss.grpo_params.ratio_type: is empty`},
+		{"a bound beyond float32", `{"type":"LOSS_TYPE_PPO","ppo_params":{"clip_high_threshold":1e39}}`, `loss.ppo_params.clip_high_threshold: 1e+39 is beyond float32`},
 		{"parameters of another loss", `{"type":"LOSS_TYPE_GRPO","ppo_params":{}}`, `loss.ppo_params: is not of LOSS_TYPE_GRPO`},
 		{"parameters of another loss beside one's own", `{"grpo_params":{},"ppo_params":{},"type":"LOSS_TYPE_PPO"}`, `loss.grpo_params: is not of LOSS_TYPE_PPO`},
 		{"parameters where there are none", `{"type":"LOSS_TYPE_IMPORTANCE_SAMPLING","ppo_params":{}}`, `loss.ppo_params: is not of`},

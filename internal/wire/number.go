@@ -128,6 +128,15 @@ func (s *scanner) double() float64 {
 	return v
 }
 
+// float32 reads a number that is one, as a double.
+func (s *scanner) float32() float64 {
+	v := s.double()
+	if s.err == nil && !fitsFloat32(v) {
+		s.fail("%v is beyond float32", v)
+	}
+	return v
+}
+
 // token reads an integer that fits int32; quoted where allowed.
 func (s *scanner) token() int32 {
 	n := s.number()

@@ -288,6 +288,16 @@ func (s *scanner) text(name string) (v string) {
 	return v
 }
 
+// word is text that is not empty when it is there.
+func (s *scanner) word(name string) string {
+	there := s.peek() == '"'
+	v := s.text(name)
+	if there && v == "" {
+		s.within(name, func() { s.fail("is empty; leave it out for the default") })
+	}
+	return v
+}
+
 // name reads the key of a member.
 func (s *scanner) name() string {
 	if s.peek() != '"' {

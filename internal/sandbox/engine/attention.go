@@ -22,18 +22,9 @@ func (g *group) rotate(x []float32, sign float32) {
 			row := x[(s.at+t)*c.Dim : (s.at+t+1)*c.Dim]
 			cos, sin := g.m.base.cos[t*half:(t+1)*half], g.m.base.sin[t*half:(t+1)*half]
 			for ; len(row) > 0; row = row[2*half:] {
-				rotatePairs(row[:half], row[half:2*half], cos, sin, sign)
+				kernel.Rotate(row[:half], row[half:2*half], cos, sin, sign)
 			}
 		}
-	}
-}
-
-func rotatePairs(a, b, cos, sin []float32, sign float32) {
-	b, cos, sin = b[:len(a)], cos[:len(a)], sin[:len(a)]
-	for i, x := range a {
-		y, c, s := b[i], cos[i], sin[i]*sign
-		a[i] = float32(x*c) - float32(y*s)
-		b[i] = float32(y*c) + float32(x*s)
 	}
 }
 

@@ -138,11 +138,7 @@ func (d *decoder) pick(row *row, hidden, logits []float32) Candidate {
 	weights := d.mem.take(len(logprobs))
 	s.temper(weights, logprobs, kernel.Max(logprobs))
 	if s.TopP < 1 {
-		rank.known, rank.closed, rank.most = rank.known[:0], nil, len(logprobs)
-		for i, l := range logprobs {
-			rank.known = append(rank.known, Candidate{int32(i), l})
-		}
-		rank.known.order()
+		rank.ranked(logprobs)
 		return d.choose.kept.nucleus(s, rank, u, sum(weights))
 	}
 	i := fall(weights, u)

@@ -53,7 +53,7 @@ func (d *decoder) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.mem.reset()
 		if d.r.Then != nil && d.made == d.r.ThenAt {
-			d.m = d.r.Then.forward()
+			d.goOver(d.r.Then)
 		}
 		d.extend()
 		if len(d.rows) == 0 {
@@ -61,6 +61,30 @@ func (d *decoder) run(ctx context.Context) {
 		}
 		d.forward()
 	}
+}
+
+// goOver lets w go on with the rows: the prompts and the tokens so far run through its layers.
+func (d *decoder) goOver(w *Weights) {
+	d.m = w.forward()
+	again := map[*prefix]*prefix{}
+	for _, row := range d.rows {
+		p := again[row.prefix]
+		if p == nil {
+			p = &prefix{tokens: row.prefix.tokens}
+			again[row.prefix] = p
+		}
+		row.prefix, row.pages = p, nil
+	}
+	w.prefill(d.rows, &SampleRequest{})
+	made := d.made
+	for d.made = 1; ; d.made++ {
+		d.mem.reset()
+		d.forward()
+		if d.made == made {
+			break
+		}
+	}
+	d.mem.reset()
 }
 
 // extend gives every row its next token; rows that end leave.
@@ -129,7 +153,7 @@ func (d *decoder) rotate(x []float32) {
 		at := (len(row.prefix.tokens) + d.made - 1) * half
 		cos, sin := d.m.base.cos[at:at+half], d.m.base.sin[at:at+half]
 		for rest := x[i*c.Dim : (i+1)*c.Dim]; len(rest) > 0; rest = rest[2*half:] {
-			rotatePairs(rest[:half], rest[half:2*half], cos, sin, 1)
+			kernel.Rotate(rest[:half], rest[half:2*half], cos, sin, 1)
 		}
 	}
 }
@@ -175,7 +199,7 @@ func (d *decoder) attendTogether(l int, mixed, q []float32, from, to int) {
 		queries, out := kernel.Rows(q[at:], c.Dim), kernel.Rows(mixed[at:], c.Dim)
 		kernel.Mul(kernel.Rows(w, stride), queries, kernel.Rows(p.keys[l][h*hd*p.width:], p.width), n, p.width, hd, false)
 		for i := range n {
-			d.rows[from+i].score(l, h*hd, w[i*stride:], q[at+i*c.Dim:], len(p.tokens), d.made, hd)
+			d.rows[from+i].score(l, h*hd, w[i*stride:], q[at+i*c.Dim:], len(p.tokens), hd)
 			kernel.Softmax(w[i*stride:i*stride+length], scale)
 		}
 		kernel.Mul(out, kernel.Rows(w, stride), kernel.Rows(p.values[l][h*hd:], c.Dim), n, hd, len(p.tokens), false)
@@ -186,12 +210,12 @@ func (d *decoder) attendTogether(l int, mixed, q []float32, from, to int) {
 	d.mem.release(mark)
 }
 
-// score appends the scores of a row's own tokens to w, from column at on; query is [hd].
-func (r *row) score(l, first int, w, query []float32, at, made, hd int) {
+// score appends the scores of a row's own tokens to w, from column at on, and those of the rest of the last page, which mean
+// nothing; query is [hd].
+func (r *row) score(l, first int, w, query []float32, at, hd int) {
 	for i := range r.pages {
-		n := min(made-i*pageTokens, pageTokens)
 		keys := kernel.Rows(r.pages[i].keys[l][first*pageTokens:], pageTokens)
-		kernel.Mul(kernel.Rows(w[at+i*pageTokens:], pad16(n)), kernel.Rows(query, hd), keys, 1, pad16(n), hd, false)
+		kernel.Mul(kernel.Rows(w[at+i*pageTokens:], pageTokens), kernel.Rows(query, hd), keys, 1, pageTokens, hd, false)
 	}
 }
 

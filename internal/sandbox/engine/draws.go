@@ -18,15 +18,9 @@ func promptKey(prompt []int32) string {
 // drawRoot hashes what all draws of a call depend on.
 func (w *Weights) drawRoot(r *SampleRequest) [32]byte {
 	h := sha256.New()
-	served := []*Weights{w}
-	if r.Then != nil {
-		served = append(served, r.Then)
-	}
-	for _, s := range served {
-		fmt.Fprintf(h, "weights %x", s.hash)
-		if s.lora != nil {
-			fmt.Fprintf(h, " rank %d alpha %x over %x", s.lora.Rank, s.lora.Alpha, s.base.hash)
-		}
+	fmt.Fprintf(h, "weights %x", w.hash)
+	if w.lora != nil {
+		fmt.Fprintf(h, " rank %d alpha %x over %x", w.lora.Rank, w.lora.Alpha, w.base.hash)
 	}
 	fmt.Fprintf(h, "; max %d temperature %x p %x k %d stop %d %q", r.MaxTokens, r.Temperature, r.TopP, r.TopK, r.StopIDs, r.StopTexts)
 	if r.Seed != nil {

@@ -115,6 +115,9 @@ func (g *group) backward(p *plan, grad []float32, mem *arena) {
 	s := newBackScratch(c, n, mem)
 	s.dn = dn
 	for i := len(g.layers) - 1; i >= 0; i-- {
+		if i == 0 && g.m.adapter != nil {
+			s.dn = nil // nothing before the first layer trains
+		}
 		g.layers[i].backward(g, &g.m.blocks[i], dx, s, grad, mem)
 	}
 	if g.m.adapter == nil {
@@ -145,15 +148,19 @@ func newBackScratch(c Config, n int, mem *arena) backScratch {
 	return backScratch{dHidden: h(), dGate: h(), dUp: h(), dMixed: d(), dq: d(), dk: d(), dv: d()}
 }
 
-// backward turns dx, the derivative by the layer's output, into that by its input.
+// backward turns dx, the derivative by the layer's output, into that by its input, which without s.dn nobody needs.
 func (l *layerPass) backward(g *group, b *block, dx []float32, s backScratch, grad []float32, mem *arena) {
 	n := g.part.tokens
 	mark := mem.mark()
+	dn := s.dn
+	if dn == nil {
+		dn = mem.take(n * g.m.base.config.Dim)
+	}
 	b.dn.backward(s.dHidden, dx, l.hidden, l.z[6], n, g.drop(&b.dn, g.keys), grad, false, mem)
 	kernel.SwiGLUBack(s.dGate, s.dUp, s.dHidden, l.gate, l.up)
-	b.gate.backward(s.dn, s.dGate, l.normed2, l.z[4], n, g.drop(&b.gate, g.keys), grad, false, mem)
-	b.up.backward(s.dn, s.dUp, l.normed2, l.z[5], n, g.drop(&b.up, g.keys), grad, true, mem)
-	normBack(dx, s.dn, l.mid, l.root2, b.norm2, grad)
+	b.gate.backward(dn, s.dGate, l.normed2, l.z[4], n, g.drop(&b.gate, g.keys), grad, false, mem)
+	b.up.backward(dn, s.dUp, l.normed2, l.z[5], n, g.drop(&b.up, g.keys), grad, true, mem)
+	normBack(dx, dn, l.mid, l.root2, b.norm2, grad)
 	b.o.backward(s.dMixed, dx, l.mixed, l.z[3], n, g.drop(&b.o, g.keys), grad, false, mem)
 	l.attendBack(g, s, mem)
 	g.rotate(s.dq, -1)
@@ -161,7 +168,9 @@ func (l *layerPass) backward(g *group, b *block, dx []float32, s backScratch, gr
 	b.q.backward(s.dn, s.dq, l.normed1, l.z[0], n, g.drop(&b.q, g.keys), grad, false, mem)
 	b.k.backward(s.dn, s.dk, l.normed1, l.z[1], n, g.drop(&b.k, g.keys), grad, true, mem)
 	b.v.backward(s.dn, s.dv, l.normed1, l.z[2], n, g.drop(&b.v, g.keys), grad, true, mem)
-	normBack(dx, s.dn, l.in, l.root1, b.norm1, grad)
+	if s.dn != nil {
+		normBack(dx, s.dn, l.in, l.root1, b.norm1, grad)
+	}
 	mem.release(mark)
 }
 

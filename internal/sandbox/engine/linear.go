@@ -36,11 +36,13 @@ func (l *linear) forward(y, x []float32, n int, d dropping, mem *arena) (z []flo
 	return z
 }
 
-// backward sets dx [n][in], or adds to it, and adds the gradient of the weights to g; z is what forward
-// returned, d what it was given.
+// backward sets dx [n][in], or adds to it, and adds the gradient of the weights to g; dx is nil where nobody needs it. z is
+// what forward returned, d what it was given.
 func (l *linear) backward(dx, dy, x, z []float32, n int, d dropping, g []float32, add bool, mem *arena) {
 	dyv, xv := kernel.Rows(dy, l.out), kernel.Rows(x, l.in)
-	kernel.Mul(kernel.Rows(dx, l.in), dyv, kernel.Rows(l.wT, l.in), n, l.in, l.out, add)
+	if dx != nil {
+		kernel.Mul(kernel.Rows(dx, l.in), dyv, kernel.Rows(l.wT, l.in), n, l.in, l.out, add)
+	}
 	switch {
 	case l.trained && l.tied:
 		kernel.Mul(kernel.Rows(g[l.off:], l.in), dyv.T(), xv, l.out, l.in, n, true)
@@ -57,5 +59,7 @@ func (l *linear) backward(dx, dy, x, z []float32, n int, d dropping, g []float32
 	kernel.Scale(dz, l.scale)
 	kept := d.thinned(x, n, l.in, mem)
 	kernel.Mul(kernel.Rows(g[l.a.off:], l.rank), kernel.Rows(kept, l.in).T(), dzv, l.in, l.rank, n, true)
-	d.addThinned(dx, dz, l.a.wT, n, l.in, l.rank, mem)
+	if dx != nil {
+		d.addThinned(dx, dz, l.a.wT, n, l.in, l.rank, mem)
+	}
 }

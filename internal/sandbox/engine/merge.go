@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"trainer/internal/sandbox/engine/kernel"
 )
@@ -17,12 +16,7 @@ func (w *Weights) SaveMerged(out io.Writer) error {
 		return w.Save(out)
 	}
 	m := w.forward()
-	net, _ := newNetwork(w.base.config, slices.Clone(w.base.net.slab))
-	for i := range net.layers {
-		for j, p := range net.layers[i].projections() {
-			kernel.Add(p.w, m.delta(m.adapter.layers[i][j], p.rows, p.cols))
-		}
-	}
+	net := m.merge()
 	var all []tensor
 	for _, s := range net.spans {
 		all = append(all, tensor{s, s.name, net.slab})

@@ -62,7 +62,14 @@ type ranking struct {
 	most  int     // how many ids are still wanted
 	floor float32 // what is below it is not among them
 	spare heap
+
+	given int  // how many ids it has yielded
+	rest  bool // known is in order from behind
+	keys  [2][]uint64
 }
+
+// restAfter is how many ids come from a heap. Where still more are wanted, what is left is put in order at once.
+const restAfter = 512
 
 // rankSlack is far above the rounding by which a log-probability may exceed that of its high part.
 const rankSlack = 1e-4
@@ -70,8 +77,8 @@ const rankSlack = 1e-4
 // begin ranks the ids after a hidden row, whose logits of the first level are known. At most most of them will be asked
 // for. Scratch is taken from mem.
 func (r *ranking) begin(m *Model, hidden, logits []float32, most int, mem *arena) {
+	r.reset(most)
 	r.m, r.hidden, r.mem, r.batch = m, hidden, mem, 4
-	r.known, r.closed, r.most, r.floor = r.known[:0], r.closed[:0], most, float32(math.Inf(-1))
 	if m.base.config.twoLevel() {
 		r.closed = r.closed.add(logits[:m.base.config.high()], 0, 0, r.floor, mem)
 		r.closed.order()
@@ -79,6 +86,20 @@ func (r *ranking) begin(m *Model, hidden, logits []float32, most int, mem *arena
 		r.known = r.known.add(logits[:m.base.config.Vocab], 0, 0, r.floor, mem)
 		r.known.order()
 	}
+}
+
+func (r *ranking) reset(most int) {
+	r.known, r.closed, r.most, r.floor = r.known[:0], r.closed[:0], most, float32(math.Inf(-1))
+	r.given, r.rest = 0, false
+}
+
+// ranked makes r a ranking of all ids, whose log-probabilities are known.
+func (r *ranking) ranked(logprobs []float32) {
+	r.reset(len(logprobs))
+	for i, l := range logprobs {
+		r.known = append(r.known, Candidate{int32(i), l})
+	}
+	r.known.order()
 }
 
 // add appends the log-softmax of logits plus what comes before, with ids from first on, but for what is below floor. The
@@ -106,7 +127,60 @@ func (r *ranking) next() (c Candidate, ok bool) {
 		return Candidate{}, false
 	}
 	r.most--
+	r.given++
+	if r.given > restAfter && !r.rest && len(r.closed) == 0 {
+		r.orderRest()
+	}
+	if r.rest {
+		last := len(r.known) - 1
+		c, r.known = r.known[last], r.known[:last]
+		return c, true
+	}
 	return r.known.pop(), true
+}
+
+// orderRest puts the known ids in order, the first by rank last. The order of a key is that of its log-probability, then
+// the falling one of its id.
+func (r *ranking) orderRest() {
+	from, to := resize(r.keys[0], len(r.known)), resize(r.keys[1], len(r.known))
+	for i, c := range r.known {
+		bits := math.Float32bits(c.Logprob)
+		bits ^= uint32(int32(bits)>>31) | 1<<31
+		from[i] = uint64(bits)<<32 | uint64(^uint32(c.ID))
+	}
+	from, to = radixSort(from, to)
+	for i, key := range from {
+		bits := uint32(key >> 32)
+		bits ^= uint32(int32(^bits)>>31) | 1<<31
+		r.known[i] = Candidate{int32(^uint32(key)), math.Float32frombits(bits)}
+	}
+	r.keys, r.rest = [2][]uint64{from, to}, true
+}
+
+// radixSort sorts keys, which are not empty, and returns them and the other of the two slices, which is scratch.
+func radixSort(keys, scratch []uint64) (sorted, other []uint64) {
+	const width = 11
+	for shift := 0; shift < 64; shift += width {
+		digit := func(key uint64) uint64 { return key >> shift & (1<<width - 1) }
+		var at [1 << width]int
+		for _, key := range keys {
+			at[digit(key)]++
+		}
+		if at[digit(keys[0])] == len(keys) {
+			continue
+		}
+		sum := 0
+		for d, n := range at {
+			at[d], sum = sum, sum+n
+		}
+		for _, key := range keys {
+			d := digit(key)
+			scratch[at[d]] = key
+			at[d]++
+		}
+		keys, scratch = scratch, keys
+	}
+	return keys, scratch
 }
 
 // open adds the ids of the most probable closed parts to the known ones: of few parts at first, then of ever more, so that

@@ -14,8 +14,9 @@ type SampleRequest struct {
 	PromptLogprobs    bool
 	TopPromptLogprobs int // alternatives for each prompt token, at most MostAlternatives; 0 for none
 
-	// Then, where it is not nil, takes over from the token of index ThenAt on, over the keys and values of the tokens
-	// before: a sequence that spans two versions. It is of the same base and adapter shape.
+	// Then, where it is not nil, takes over from the token of index ThenAt on, at least 1: a sequence that spans two
+	// versions. What came before is read again, so that the log-probabilities from there on are Then's own. It is of the
+	// same base and adapter shape. No draw depends on it: the beginning is what it is without it.
 	Then   *Weights
 	ThenAt int
 }

@@ -370,28 +370,39 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// The part before the cut is what the older weights alone give, the part behind it has the log-probabilities that the
+// newer ones give for the whole sequence.
 func TestASequenceMaySpanTwoVersions(t *testing.T) {
-	m := rough(kinds[1].config, kinds[1].lora)
-	old := m.Publish()
-	roughly(m)
-	roughly(m)
-	new := m.Publish()
-	prompts := someBatch(100, 4, 5, 8).Input
-	greedy := func(w, then *Weights, at int) []Sampled {
-		return sampled(t, w, SampleRequest{Prompts: prompts, Sampling: Sampling{MaxTokens: 20}, Then: then, ThenAt: at})
-	}
-	alone, spanning := greedy(old, nil, 0), greedy(old, new, 6)
-	for i := range prompts {
-		a, b := alone[i].Completions[0], spanning[i].Completions[0]
-		if !slices.Equal(a.Tokens[:6], b.Tokens[:6]) || !slices.Equal(a.Logprobs[:6], b.Logprobs[:6]) {
-			t.Errorf("prompt %d: the beginning is not that of the older weights", i)
+	const cut = 6
+	for _, k := range kinds {
+		m := rough(k.config, k.lora)
+		old := m.Publish()
+		roughly(m)
+		roughly(m)
+		new := m.Publish()
+		prompts := someBatch(k.config.Vocab, 4, 5, 8).Input
+		prompts = append(prompts, prompts[0])
+		draw := func(w, then *Weights, at int) []Sampled {
+			s := Sampling{MaxTokens: 20, Temperature: 1, TopP: 1}
+			return sampled(t, w, SampleRequest{Prompts: prompts, Samples: 3, Sampling: s, Then: then, ThenAt: at})
 		}
-		if slices.Equal(a.Logprobs[6:], b.Logprobs[6:]) {
-			t.Errorf("prompt %d: the newer weights never came", i)
+		alone, spanning := draw(old, nil, 0), draw(old, new, cut)
+		for i, p := range prompts {
+			for n, b := range spanning[i].Completions {
+				a := alone[i].Completions[n]
+				if !slices.Equal(a.Tokens[:cut], b.Tokens[:cut]) || !slices.Equal(a.Logprobs[:cut], b.Logprobs[:cut]) {
+					t.Errorf("%s, prompt %d: the beginning is not that of the older weights", k.name, i)
+				}
+				all := slices.Concat(p, b.Tokens)
+				want := m.Logprobs(Batch{Input: [][]int32{all[:len(all)-1]}, Targets: [][]int32{all[1:]}}, nil)[0]
+				if got := b.Logprobs[cut:]; !slices.Equal(got, want[len(p)-1+cut:]) {
+					t.Errorf("%s, prompt %d: behind the cut %v, the newer weights give %v", k.name, i, got, want[len(p)-1+cut:])
+				}
+			}
 		}
-	}
-	if digest(greedy(old, old, 6)) != digest(alone) {
-		t.Error("going over to the same weights changed something")
+		if digest(draw(old, old, cut)) != digest(alone) {
+			t.Errorf("%s: going over to the same weights changed something", k.name)
+		}
 	}
 }
 

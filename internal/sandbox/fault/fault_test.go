@@ -17,7 +17,8 @@ func requests() []Route {
 		{"get-optim-step", Any, Reads, Polls},
 		{"weights-sync", Any, Writes, Operations},
 		{"create-session", Any, Writes, Creates},
-		{"create-resource", Any, Writes, Creates},
+		{"create-resource", Any, Writes, Paid, Creates},
+		{"prepare-for-fp4-inference", Any, Writes, Paid, Creates},
 		{"stop-resource", Any, Writes, Stops},
 		{"get-file", Any, Reads},
 	}
@@ -55,6 +56,8 @@ func TestEveryKindParsesWithItsDefaultsAndItsKeys(t *testing.T) {
 				value = "409"
 			case key == "code" && i.Kind == ResourceError:
 				value = "PROVISIONING_FAILED"
+			case key == "code" && i.Kind == JobError:
+				value = "SHAPING_USER_ERROR"
 			}
 			parse(t, string(i.Kind)+":"+key+"="+value)
 		}

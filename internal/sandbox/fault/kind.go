@@ -26,6 +26,8 @@ const (
 	ResourceError   Kind = "resource-error"
 	LateCreate      Kind = "late-create"
 	DoubleCreate    Kind = "double-create"
+	NoCredit        Kind = "no-credit"
+	JobError        Kind = "job-error"
 )
 
 // Labels of events, besides their names, that a rule can be put on.
@@ -35,8 +37,9 @@ const (
 	Writes     = "writes"     // every other method
 	Operations = "operations" // the POST of an operation
 	Polls      = "polls"      // the GET of an operation
-	Creates    = "creates"    // of a resource or a session
-	Stops      = "stops"      // of a resource or a session
+	Creates    = "creates"    // of a resource, a session or a job
+	Stops      = "stops"      // of a resource or a session; the cancelling of a job
+	Paid       = "paid"       // what a project's credit must cover, and its estimate
 	Payloads   = "payloads"   // uploads, downloads and their addresses
 )
 
@@ -75,13 +78,17 @@ func Kinds() []Info {
 		{ResourceError, "create-resource", "create-resource", []string{"code", "after"}, "so long (0s) after its create the resource is in ERROR, with the code (CAPACITY_WAIT_TIMEOUT)"},
 		{LateCreate, Creates, Creates, []string{"after"}, "what was created is in no list until so long (30s) has passed"},
 		{DoubleCreate, Creates, Creates, nil, "the create is carried out twice, and answered once"},
+		{NoCredit, Paid, Paid, nil, "402, for the project can't pay; an estimate says so. Nothing is done"},
+		{JobError, "prepare-for-fp4-inference", "prepare-for-fp4-inference", []string{"code", "after"}, "so long (0s) after its create the job has failed: SHAPING_ERROR, or SHAPING_USER_ERROR as if by the caller's fault"},
 	}
 }
 
-// Codes of FAILED operations and of resources in ERROR, without prefix.
+// Codes of FAILED operations and of resources in ERROR, without prefix, and the events that end failed jobs.
 func operationCodes() []string {
 	return []string{"RESOURCE_EXHAUSTED", "TIMEOUT", "INTERNAL_ERROR", "SESSION_NOT_ACTIVE", "INVALID_INPUT", "NON_FINITE_LOSS"}
 }
+
+func jobCodes() []string { return []string{"SHAPING_ERROR", "SHAPING_USER_ERROR"} }
 
 func resourceCodes() []string {
 	return []string{"CAPACITY_WAIT_TIMEOUT", "PROVISIONING_FAILED", "RESOURCE_UNAVAILABLE"}

@@ -160,6 +160,8 @@ func defaults(i Info) Rule {
 		r.Code = "INTERNAL_ERROR"
 	case ResourceError:
 		r.Code = "CAPACITY_WAIT_TIMEOUT"
+	case JobError:
+		r.Code = "SHAPING_ERROR"
 	case Reorder:
 		r.For = 2 * time.Second
 	case LateCreate:

@@ -56,9 +56,12 @@ func (r *Rule) set(i Info, key, value string) (err error) {
 		r.Delay, err = parseDelay(key, value)
 	case "code":
 		r.Code = value
-		if r.Kind == Fail {
+		switch r.Kind {
+		case Fail:
 			err = oneOf(value, operationCodes()...)
-		} else {
+		case JobError:
+			err = oneOf(value, jobCodes()...)
+		default:
 			err = oneOf(value, resourceCodes()...)
 		}
 	case "leaves":

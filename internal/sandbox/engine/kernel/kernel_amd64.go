@@ -3,25 +3,49 @@
 package kernel
 
 //go:noescape
-func tile4x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile6x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile1x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile4x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile4x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile2x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile4x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile1x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile1x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile1x32AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
 //go:noescape
-func tile1x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+func tile1x64AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile4x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile4x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile1x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile1x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func tile1x64AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+
+//go:noescape
+func pack16AVX2(k int, to, b *float32, ldb int)
+
+//go:noescape
+func pack32AVX2(k int, to, b *float32, ldb int)
 
 //go:noescape
 func expAVX2(n int, y, x *float32, a, m float32)
+
+//go:noescape
+func rotateAVX2(n int, a, b, cos, sin *float32, sign float32)
 
 //go:noescape
 func addAVX2(n int, y, x *float32)
@@ -43,6 +67,9 @@ func dotAVX2(n int, lanes, x, y *float32)
 
 //go:noescape
 func dot3AVX2(n int, lanes, x, y, z *float32)
+
+//go:noescape
+func softmaxAVX2(n int, p *float32, a float32)
 
 //go:noescape
 func normAVX2(n int, y, x, gain *float32, r float32)

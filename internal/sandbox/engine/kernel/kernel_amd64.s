@@ -2,20 +2,25 @@
 
 #include "textflag.h"
 
-// func tile4x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile6x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $6, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -24,7 +29,11 @@ TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-65
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	JMP start
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Y0
@@ -38,37 +47,49 @@ load:
 	ADDQ R11, BX
 	VMOVUPS 0(BX), Y6
 	VMOVUPS 32(BX), Y7
-start:
-	TESTQ CX, CX
-	JZ done
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y8
+	VMOVUPS 32(BX), Y9
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y10
+	VMOVUPS 32(BX), Y11
 loop:
-	VMOVUPS 0(DX), Y8
-	VMOVUPS 32(DX), Y9
-	VBROADCASTSS (SI), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y0, Y0
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y1, Y1
-	VBROADCASTSS (SI)(R8*1), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y2, Y2
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y3, Y3
-	VBROADCASTSS (SI)(R8*2), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y4, Y4
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y5, Y5
-	VBROADCASTSS (SI)(R12*1), Y10
-	VMULPS Y10, Y8, Y11
-	VADDPS Y11, Y6, Y6
-	VMULPS Y10, Y9, Y11
-	VADDPS Y11, Y7, Y7
+	VMOVUPS 0(DX), Y12
+	VMOVUPS 32(DX), Y13
+	VBROADCASTSS (SI), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y0, Y0
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y1, Y1
+	VBROADCASTSS (SI)(R8*1), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y2, Y2
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y3, Y3
+	VBROADCASTSS (SI)(R8*2), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y4, Y4
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y5, Y5
+	VBROADCASTSS (SI)(R12*1), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y6, Y6
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y7, Y7
+	VBROADCASTSS (SI)(R8*4), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y8, Y8
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y9, Y9
+	VBROADCASTSS (SI)(R13*1), Y14
+	VMULPS Y12, Y14, Y15
+	VADDPS Y15, Y10, Y10
+	VMULPS Y13, Y14, Y15
+	VADDPS Y15, Y11, Y11
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Y0, 0(BX)
 	VMOVUPS Y1, 32(BX)
@@ -81,66 +102,388 @@ done:
 	ADDQ R11, BX
 	VMOVUPS Y6, 0(BX)
 	VMOVUPS Y7, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y8, 0(BX)
+	VMOVUPS Y9, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y10, 0(BX)
+	VMOVUPS Y11, 32(BX)
+	SUBQ $6, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX2(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile4x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $4, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	JMP start
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Y0
 	VMOVUPS 32(BX), Y1
-start:
-	TESTQ CX, CX
-	JZ done
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y2
+	VMOVUPS 32(BX), Y3
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y4
+	VMOVUPS 32(BX), Y5
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y6
+	VMOVUPS 32(BX), Y7
 loop:
-	VMOVUPS 0(DX), Y2
-	VMOVUPS 32(DX), Y3
-	VBROADCASTSS (SI), Y4
-	VMULPS Y4, Y2, Y5
-	VADDPS Y5, Y0, Y0
-	VMULPS Y4, Y3, Y5
-	VADDPS Y5, Y1, Y1
+	VMOVUPS 0(DX), Y8
+	VMOVUPS 32(DX), Y9
+	VBROADCASTSS (SI), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y0, Y0
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y1, Y1
+	VBROADCASTSS (SI)(R8*1), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y2, Y2
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y3, Y3
+	VBROADCASTSS (SI)(R8*2), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y4, Y4
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y5, Y5
+	VBROADCASTSS (SI)(R12*1), Y10
+	VMULPS Y8, Y10, Y11
+	VADDPS Y11, Y6, Y6
+	VMULPS Y9, Y10, Y11
+	VADDPS Y11, Y7, Y7
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Y0, 0(BX)
 	VMOVUPS Y1, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y2, 0(BX)
+	VMOVUPS Y3, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y4, 0(BX)
+	VMOVUPS Y5, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y6, 0(BX)
+	VMOVUPS Y7, 32(BX)
+	SUBQ $4, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile2x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $2, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+	ADDQ R11, BX
+	VMOVUPS 0(BX), Y2
+	VMOVUPS 32(BX), Y3
+loop:
+	VMOVUPS 0(DX), Y4
+	VMOVUPS 32(DX), Y5
+	VBROADCASTSS (SI), Y6
+	VMULPS Y4, Y6, Y7
+	VADDPS Y7, Y0, Y0
+	VMULPS Y5, Y6, Y7
+	VADDPS Y7, Y1, Y1
+	VBROADCASTSS (SI)(R8*1), Y6
+	VMULPS Y4, Y6, Y7
+	VADDPS Y7, Y2, Y2
+	VMULPS Y5, Y6, Y7
+	VADDPS Y7, Y3, Y3
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ R11, BX
+	VMOVUPS Y2, 0(BX)
+	VMOVUPS Y3, 32(BX)
+	SUBQ $2, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x16AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+loop:
+	VBROADCASTSS (SI), Y2
+	VMULPS 0(DX), Y2, Y3
+	VADDPS Y3, Y0, Y0
+	VMULPS 32(DX), Y2, Y3
+	VADDPS Y3, Y1, Y1
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x32AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x32AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+loop:
+	VBROADCASTSS (SI), Y4
+	VMULPS 0(DX), Y4, Y5
+	VADDPS Y5, Y0, Y0
+	VMULPS 32(DX), Y4, Y5
+	VADDPS Y5, Y1, Y1
+	VMULPS 64(DX), Y4, Y5
+	VADDPS Y5, Y2, Y2
+	VMULPS 96(DX), Y4, Y5
+	VADDPS Y5, Y3, Y3
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x64AVX2(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x64AVX2(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	VMOVUPS 192(BX), Y6
+	VMOVUPS 224(BX), Y7
+loop:
+	VBROADCASTSS (SI), Y8
+	VMULPS 0(DX), Y8, Y9
+	VADDPS Y9, Y0, Y0
+	VMULPS 32(DX), Y8, Y9
+	VADDPS Y9, Y1, Y1
+	VMULPS 64(DX), Y8, Y9
+	VADDPS Y9, Y2, Y2
+	VMULPS 96(DX), Y8, Y9
+	VADDPS Y9, Y3, Y3
+	VMULPS 128(DX), Y8, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS 160(DX), Y8, Y9
+	VADDPS Y9, Y5, Y5
+	VMULPS 192(DX), Y8, Y9
+	VADDPS Y9, Y6, Y6
+	VMULPS 224(DX), Y8, Y9
+	VADDPS Y9, Y7, Y7
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Y0, 0(BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	VMOVUPS Y4, 128(BX)
+	VMOVUPS Y5, 160(BX)
+	VMOVUPS Y6, 192(BX)
+	VMOVUPS Y7, 224(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile4x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $4, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -149,7 +492,7 @@ TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-65
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
@@ -163,37 +506,33 @@ load:
 	ADDQ R11, BX
 	VMOVUPS 0(BX), Z6
 	VMOVUPS 64(BX), Z7
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
 	VMOVUPS 0(DX), Z8
 	VMOVUPS 64(DX), Z9
 	VBROADCASTSS (SI), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z0, Z0
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z1, Z1
 	VBROADCASTSS (SI)(R8*1), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z2, Z2
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z3, Z3
 	VBROADCASTSS (SI)(R8*2), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z4, Z4
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z5, Z5
 	VBROADCASTSS (SI)(R12*1), Z10
-	VMULPS Z10, Z8, Z11
+	VMULPS Z8, Z10, Z11
 	VADDPS Z11, Z6, Z6
-	VMULPS Z10, Z9, Z11
+	VMULPS Z9, Z10, Z11
 	VADDPS Z11, Z7, Z7
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
 	VMOVUPS Z1, 64(BX)
@@ -206,28 +545,41 @@ done:
 	ADDQ R11, BX
 	VMOVUPS Z6, 0(BX)
 	VMOVUPS Z7, 64(BX)
+	SUBQ $4, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile4x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $4, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
@@ -237,28 +589,24 @@ load:
 	VMOVUPS 0(BX), Z2
 	ADDQ R11, BX
 	VMOVUPS 0(BX), Z3
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
 	VMOVUPS 0(DX), Z4
 	VBROADCASTSS (SI), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z0, Z0
 	VBROADCASTSS (SI)(R8*1), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z1, Z1
 	VBROADCASTSS (SI)(R8*2), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z2, Z2
 	VBROADCASTSS (SI)(R12*1), Z5
-	VMULPS Z5, Z4, Z6
+	VMULPS Z4, Z5, Z6
 	VADDPS Z6, Z3, Z3
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
 	ADDQ R11, BX
@@ -267,86 +615,209 @@ done:
 	VMOVUPS Z2, 0(BX)
 	ADDQ R11, BX
 	VMOVUPS Z3, 0(BX)
+	SUBQ $4, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x32AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile1x32AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
 	VMOVUPS 64(BX), Z1
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
-	VMOVUPS 0(DX), Z2
-	VMOVUPS 64(DX), Z3
-	VBROADCASTSS (SI), Z4
-	VMULPS Z4, Z2, Z5
-	VADDPS Z5, Z0, Z0
-	VMULPS Z4, Z3, Z5
-	VADDPS Z5, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VMULPS 0(DX), Z2, Z3
+	VADDPS Z3, Z0, Z0
+	VMULPS 64(DX), Z2, Z3
+	VADDPS Z3, Z1, Z1
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
 	VMOVUPS Z1, 64(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX512(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), SI
-	MOVQ rsa+16(FP), R8
-	MOVQ csa+24(FP), R9
-	MOVQ b+32(FP), DX
-	MOVQ ldb+40(FP), R10
-	MOVQ c+48(FP), DI
-	MOVQ ldc+56(FP), R11
-	MOVBLZX add+64(FP), AX
+// func tile1x16AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
 	LEAQ (R8)(R8*2), R12
-	TESTB AX, AX
-	JNZ load
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
 	VPXORD Z0, Z0, Z0
-	JMP start
+	JMP loop
 load:
 	MOVQ DI, BX
 	VMOVUPS 0(BX), Z0
-start:
-	TESTQ CX, CX
-	JZ done
 loop:
-	VMOVUPS 0(DX), Z1
-	VBROADCASTSS (SI), Z2
-	VMULPS Z2, Z1, Z3
-	VADDPS Z3, Z0, Z0
+	VBROADCASTSS (SI), Z1
+	VMULPS 0(DX), Z1, Z2
+	VADDPS Z2, Z0, Z0
 	ADDQ R9, SI
 	ADDQ R10, DX
 	DECQ CX
 	JNZ loop
-done:
 	MOVQ DI, BX
 	VMOVUPS Z0, 0(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func tile1x64AVX512(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+TEXT ·tile1x64AVX512(SB), NOSPLIT, $0-73
+	MOVQ k+8(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ rsa+24(FP), R8
+	MOVQ csa+32(FP), R9
+	MOVQ b+40(FP), DX
+	MOVQ ldb+48(FP), R10
+	MOVQ c+56(FP), DI
+	MOVQ ldc+64(FP), R11
+	LEAQ (R8)(R8*2), R12
+	LEAQ (R8)(R8*4), R13
+	MOVQ CX, BX
+	IMULQ R9, BX
+	IMUL3Q $1, R8, AX
+	SUBQ BX, AX
+strip:
+	CMPB add+72(FP), $0
+	JNE load
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	JMP loop
+load:
+	MOVQ DI, BX
+	VMOVUPS 0(BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+loop:
+	VBROADCASTSS (SI), Z4
+	VMULPS 0(DX), Z4, Z5
+	VADDPS Z5, Z0, Z0
+	VMULPS 64(DX), Z4, Z5
+	VADDPS Z5, Z1, Z1
+	VMULPS 128(DX), Z4, Z5
+	VADDPS Z5, Z2, Z2
+	VMULPS 192(DX), Z4, Z5
+	VADDPS Z5, Z3, Z3
+	ADDQ R9, SI
+	ADDQ R10, DX
+	DECQ CX
+	JNZ loop
+	MOVQ DI, BX
+	VMOVUPS Z0, 0(BX)
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS Z2, 128(BX)
+	VMOVUPS Z3, 192(BX)
+	SUBQ $1, m+0(FP)
+	JZ done
+	LEAQ (BX)(R11*1), DI
+	ADDQ AX, SI
+	MOVQ k+8(FP), CX
+	MOVQ b+40(FP), DX
+	JMP strip
+done:
+	VZEROUPPER
+	RET
+
+// func pack16AVX2(k int, to, b *float32, ldb int)
+TEXT ·pack16AVX2(SB), NOSPLIT, $0-32
+	MOVQ k+0(FP), CX
+	MOVQ to+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ ldb+24(FP), R10
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ R10, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func pack32AVX2(k int, to, b *float32, ldb int)
+TEXT ·pack32AVX2(SB), NOSPLIT, $0-32
+	MOVQ k+0(FP), CX
+	MOVQ to+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ ldb+24(FP), R10
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	ADDQ R10, SI
+	ADDQ $128, DI
+	DECQ CX
+	JNZ loop
 	VZEROUPPER
 	RET
 
@@ -391,6 +862,37 @@ loop:
 	VMOVUPS Y4, 0(DI)
 	ADDQ $32, DI
 	ADDQ $32, SI
+	SUBQ $8, CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func rotateAVX2(n int, a, b, cos, sin *float32, sign float32)
+TEXT ·rotateAVX2(SB), NOSPLIT, $0-44
+	MOVQ n+0(FP), CX
+	MOVQ a+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ cos+24(FP), DX
+	MOVQ sin+32(FP), R8
+	VBROADCASTSS sign+40(FP), Y0
+loop:
+	VMOVUPS 0(DI), Y1
+	VMOVUPS 0(SI), Y2
+	VMOVUPS 0(DX), Y3
+	VMOVUPS 0(R8), Y4
+	VMULPS Y0, Y4, Y4
+	VMULPS Y3, Y1, Y5
+	VMULPS Y4, Y2, Y6
+	VSUBPS Y6, Y5, Y5
+	VMOVUPS Y5, 0(DI)
+	VMULPS Y3, Y2, Y2
+	VMULPS Y4, Y1, Y1
+	VADDPS Y1, Y2, Y2
+	VMOVUPS Y2, 0(SI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, R8
 	SUBQ $8, CX
 	JNZ loop
 	VZEROUPPER
@@ -544,6 +1046,159 @@ loop:
 	JNZ loop
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+// func softmaxAVX2(n int, p *float32, a float32)
+TEXT ·softmaxAVX2(SB), NOSPLIT, $0-20
+	MOVQ p+8(FP), DI
+	VBROADCASTSS a+16(FP), Y0
+	VBROADCASTSS (DI), Y7
+	VMOVAPS Y7, Y1
+	MOVQ n+0(FP), CX
+	MOVQ p+8(FP), DI
+	SUBQ $8, CX
+	JLT maxRest
+max:
+	VMAXPS 0(DI), Y1, Y1
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE max
+maxRest:
+	ADDQ $8, CX
+	JZ maxDone
+	LEAQ ·masks+32(SB), BX
+	SHLQ $2, CX
+	SUBQ CX, BX
+	VMOVUPS (BX), Y2
+	VMASKMOVPS 0(DI), Y2, Y5
+	VBLENDVPS Y2, Y5, Y7, Y5
+	VMAXPS Y5, Y1, Y1
+maxDone:
+	VPERM2F128 $1, Y1, Y1, Y5
+	VMAXPS Y5, Y1, Y1
+	VPERMILPS $0x4e, Y1, Y5
+	VMAXPS Y5, Y1, Y1
+	VPERMILPS $0xb1, Y1, Y5
+	VMAXPS Y5, Y1, Y1
+	VMULPS Y0, Y1, Y1
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ n+0(FP), CX
+	MOVQ p+8(FP), DI
+	SUBQ $8, CX
+	JLT expRest
+exp:
+	VMOVUPS 0(DI), Y7
+	VMULPS Y0, Y7, Y7
+	VSUBPS Y1, Y7, Y7
+	VCMPPS $0x15, ·constants+0(SB), Y7, Y8
+	VMOVUPS ·constants+0(SB), Y5
+	VMAXPS Y7, Y5, Y7
+	VMOVUPS ·constants+32(SB), Y5
+	VMINPS Y7, Y5, Y7
+	VMULPS ·constants+64(SB), Y7, Y5
+	VADDPS ·constants+96(SB), Y5, Y5
+	VSUBPS ·constants+96(SB), Y5, Y6
+	VPSLLD $23, Y5, Y5
+	VMULPS ·constants+128(SB), Y6, Y9
+	VSUBPS Y9, Y7, Y7
+	VMULPS ·constants+160(SB), Y6, Y9
+	VADDPS Y9, Y7, Y7
+	VMULPS ·constants+192(SB), Y7, Y6
+	VADDPS ·constants+224(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+256(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+288(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+320(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VPADDD Y5, Y6, Y7
+	VANDPS Y8, Y7, Y7
+	VMOVUPS Y7, 0(DI)
+	VADDPS Y7, Y3, Y3
+	VMOVAPS Y3, Y5
+	VMOVAPS Y4, Y3
+	VMOVAPS Y5, Y4
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE exp
+expRest:
+	ADDQ $8, CX
+	JZ expDone
+	LEAQ ·masks+32(SB), BX
+	SHLQ $2, CX
+	SUBQ CX, BX
+	VMOVUPS (BX), Y2
+	VMASKMOVPS 0(DI), Y2, Y7
+	VMULPS Y0, Y7, Y7
+	VSUBPS Y1, Y7, Y7
+	VCMPPS $0x15, ·constants+0(SB), Y7, Y8
+	VMOVUPS ·constants+0(SB), Y5
+	VMAXPS Y7, Y5, Y7
+	VMOVUPS ·constants+32(SB), Y5
+	VMINPS Y7, Y5, Y7
+	VMULPS ·constants+64(SB), Y7, Y5
+	VADDPS ·constants+96(SB), Y5, Y5
+	VSUBPS ·constants+96(SB), Y5, Y6
+	VPSLLD $23, Y5, Y5
+	VMULPS ·constants+128(SB), Y6, Y9
+	VSUBPS Y9, Y7, Y7
+	VMULPS ·constants+160(SB), Y6, Y9
+	VADDPS Y9, Y7, Y7
+	VMULPS ·constants+192(SB), Y7, Y6
+	VADDPS ·constants+224(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+256(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+288(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+320(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VADDPS ·constants+352(SB), Y6, Y6
+	VPADDD Y5, Y6, Y7
+	VANDPS Y8, Y7, Y7
+	VANDPS Y2, Y7, Y7
+	VMASKMOVPS Y7, Y2, 0(DI)
+	VADDPS Y7, Y3, Y3
+expDone:
+	VADDPS Y4, Y3, Y3
+	VEXTRACTF128 $1, Y3, X5
+	VADDPS X5, X3, X3
+	VPERMILPS $0x4e, X3, X5
+	VADDPS X5, X3, X3
+	VPERMILPS $0xb1, X3, X5
+	VADDPS X5, X3, X3
+	VMOVUPS ·constants+352(SB), Y6
+	VDIVPS Y3, Y6, Y3
+	VBROADCASTSS X3, Y3
+	MOVQ n+0(FP), CX
+	MOVQ p+8(FP), DI
+	SUBQ $8, CX
+	JLT scaleRest
+scale:
+	VMULPS 0(DI), Y3, Y7
+	VMOVUPS Y7, 0(DI)
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JGE scale
+scaleRest:
+	ADDQ $8, CX
+	JZ scaleDone
+	LEAQ ·masks+32(SB), BX
+	SHLQ $2, CX
+	SUBQ CX, BX
+	VMOVUPS (BX), Y2
+	VMASKMOVPS 0(DI), Y2, Y7
+	VMULPS Y7, Y3, Y7
+	VMASKMOVPS Y7, Y2, 0(DI)
+scaleDone:
 	VZEROUPPER
 	RET
 
@@ -786,6 +1441,23 @@ loop:
 	VZEROUPPER
 	RET
 
+DATA ·masks+0(SB)/4, $-1
+DATA ·masks+4(SB)/4, $-1
+DATA ·masks+8(SB)/4, $-1
+DATA ·masks+12(SB)/4, $-1
+DATA ·masks+16(SB)/4, $-1
+DATA ·masks+20(SB)/4, $-1
+DATA ·masks+24(SB)/4, $-1
+DATA ·masks+28(SB)/4, $-1
+DATA ·masks+32(SB)/4, $0
+DATA ·masks+36(SB)/4, $0
+DATA ·masks+40(SB)/4, $0
+DATA ·masks+44(SB)/4, $0
+DATA ·masks+48(SB)/4, $0
+DATA ·masks+52(SB)/4, $0
+DATA ·masks+56(SB)/4, $0
+DATA ·masks+60(SB)/4, $0
+GLOBL ·masks(SB), RODATA|NOPTR, $64
 DATA ·constants+0(SB)/4, $(-40.0)
 DATA ·constants+4(SB)/4, $(-40.0)
 DATA ·constants+8(SB)/4, $(-40.0)

@@ -5,7 +5,12 @@
 package kernel
 
 // No mode of other architectures calls these.
-func expAVX2(n int, y, x *float32, a, m float32)      { panic("kernel: expAVX2 needs amd64") }
+func pack16AVX2(k int, to, b *float32, ldb int)  { panic("kernel: pack16AVX2 needs amd64") }
+func pack32AVX2(k int, to, b *float32, ldb int)  { panic("kernel: pack32AVX2 needs amd64") }
+func expAVX2(n int, y, x *float32, a, m float32) { panic("kernel: expAVX2 needs amd64") }
+func rotateAVX2(n int, a, b, cos, sin *float32, sign float32) {
+	panic("kernel: rotateAVX2 needs amd64")
+}
 func addAVX2(n int, y, x *float32)                    { panic("kernel: addAVX2 needs amd64") }
 func scaleAVX2(n int, y *float32, a float32)          { panic("kernel: scaleAVX2 needs amd64") }
 func softBackAVX2(n int, d, p *float32, s, a float32) { panic("kernel: softBackAVX2 needs amd64") }
@@ -13,6 +18,7 @@ func highestAVX2(n int, lanes, x *float32)            { panic("kernel: highestAV
 func sumAVX2(n int, lanes, x *float32)                { panic("kernel: sumAVX2 needs amd64") }
 func dotAVX2(n int, lanes, x, y *float32)             { panic("kernel: dotAVX2 needs amd64") }
 func dot3AVX2(n int, lanes, x, y, z *float32)         { panic("kernel: dot3AVX2 needs amd64") }
+func softmaxAVX2(n int, p *float32, a float32)        { panic("kernel: softmaxAVX2 needs amd64") }
 func normAVX2(n int, y, x, gain *float32, r float32)  { panic("kernel: normAVX2 needs amd64") }
 func normBackAVX2(n int, dx, dy, x, gain *float32, r, s float32) {
 	panic("kernel: normBackAVX2 needs amd64")

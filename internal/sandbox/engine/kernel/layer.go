@@ -48,6 +48,21 @@ func NormBack(dx, dg, dy, x, g []float32, r float32) {
 	}
 }
 
+// Rotate turns the pairs (a[i], b[i]) by the angles of cos and sin, backwards with sign -1.
+func Rotate(a, b, cos, sin []float32, sign float32) {
+	b, cos, sin = b[:len(a)], cos[:len(a)], sin[:len(a)]
+	i := 0
+	if vectors() && len(a) >= 8 {
+		i = len(a) &^ 7
+		rotateAVX2(i, &a[0], &b[0], &cos[0], &sin[0], sign)
+	}
+	for ; i < len(a); i++ {
+		x, y, c, s := a[i], b[i], cos[i], sin[i]*sign
+		a[i] = float32(x*c) - float32(y*s)
+		b[i] = float32(y*c) + float32(x*s)
+	}
+}
+
 // SwiGLU sets h to silu(g)·u. Source: Shazeer 2020 (arXiv 2002.05202).
 func SwiGLU(h, g, u []float32) {
 	g, u = g[:len(h)], u[:len(h)]
@@ -80,6 +95,10 @@ func SwiGLUBack(dg, du, dh, g, u []float32) {
 
 // Softmax replaces p, which is not empty, by the softmax of a·p, a > 0.
 func Softmax(p []float32, a float32) {
+	if vectors() {
+		softmaxAVX2(len(p), &p[0], a)
+		return
+	}
 	ExpScaled(p, p, a, float32(Max(p)*a))
 	Scale(p, 1/Sum(p))
 }

@@ -25,17 +25,19 @@ type set struct {
 // called by name rather than through set so that what they point at can stay on the stack.
 func vectors() bool { return current.Load().tiles != nil }
 
-// tile adds the product of four rows of a with k rows of a panel of b to four rows of c, or sets it. Strides are in bytes.
-type tile func(k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
+// tile adds the product of m rows of a, a multiple of its own number of them, with k >= 1 rows of a panel of b to m rows of
+// c, or sets it. Strides are in bytes.
+type tile func(m, k int, a *float32, rsa, csa int, b *float32, ldb int, c *float32, ldc int, add bool)
 
-// tiles are the blocks that a matrix product is put together from.
-type tiles struct {
-	wide      tile // 4 rows, width columns
-	width     int  // 16 or 32
-	narrow    tile // 4 rows, 16 columns
-	single    tile // 1 row, 16 columns
-	singleRow tile // 1 row, width columns
+// strip is a tile with its shape. The narrowest has 16 columns, the last of a width one row.
+type strip struct {
+	rows, width int
+	tile        tile
 }
+
+// tiles are the blocks that a matrix product is put together from, by falling width, those of a width by falling rows. For
+// a product of one row there are other widths: with more columns its additions wait less for each other.
+type tiles struct{ many, single []strip }
 
 var current atomic.Pointer[set]
 

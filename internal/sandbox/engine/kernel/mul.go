@@ -59,39 +59,42 @@ func clearRows(c View, m, n int, add bool) {
 	}
 }
 
-// mul runs over panels of columns. Where several tiles use a panel it is copied once, so that they read consecutive memory.
+// mul runs over panels of columns. Where many rows use a panel it is copied once, so that they read consecutive memory.
 func (t *tiles) mul(c, a, b View, m, n, k int, add bool, pack *[depth * 32]float32) {
 	for j := 0; j < n; {
-		w, four, one := t.width, t.wide, t.singleRow
-		if j+w > n {
-			w, four, one = 16, t.narrow, t.single
+		strips := t.many
+		if m == 1 {
+			strips = t.single
 		}
+		for strips[0].width > n-j {
+			strips = strips[1:]
+		}
+		w := strips[0].width
 		bp, ldb := &b.Data[j], b.Row*4
-		if m >= 16 {
-			packPanel(pack[:], b, j, k, w)
+		if m >= packRows && b.Row != w {
+			packPanel(pack[:], bp, ldb, k, w)
 			bp, ldb = &pack[0], w*4
 		}
 		i := 0
-		for ; i+4 <= m; i += 4 {
-			four(k, &a.Data[i*a.Row], a.Row*4, a.Col*4, bp, ldb, &c.Data[i*c.Row+j], c.Row*4, add)
-		}
-		for ; i < m; i++ {
-			one(k, &a.Data[i*a.Row], a.Row*4, a.Col*4, bp, ldb, &c.Data[i*c.Row+j], c.Row*4, add)
+		for _, s := range strips { // the last of the first width leaves no row
+			if rows := (m - i) / s.rows * s.rows; rows > 0 {
+				s.tile(rows, k, &a.Data[i*a.Row], a.Row*4, a.Col*4, bp, ldb, &c.Data[i*c.Row+j], c.Row*4, add)
+				i += rows
+			}
 		}
 		j += w
 	}
 }
 
-func packPanel(pack []float32, b View, j, k, w int) {
+// packRows is how many rows of a make a copy of the panel worth its time.
+const packRows = 16
+
+func packPanel(pack []float32, b *float32, ldb, k, w int) {
 	if w == 32 {
-		for p := range k {
-			*(*[32]float32)(pack[p*32:]) = *(*[32]float32)(b.Data[p*b.Row+j:])
-		}
+		pack32AVX2(k, &pack[0], b, ldb)
 		return
 	}
-	for p := range k {
-		*(*[16]float32)(pack[p*16:]) = *(*[16]float32)(b.Data[p*b.Row+j:])
-	}
+	pack16AVX2(k, &pack[0], b, ldb)
 }
 
 // mulScalar is the same product in Go. A panel of b and four rows of a are copied so that the inner loop reads consecutive
@@ -99,7 +102,9 @@ func packPanel(pack []float32, b View, j, k, w int) {
 func mulScalar(c, a, b View, m, n, k int, add bool, pack *[depth * 32]float32) {
 	bp, ap := pack[:depth*16], pack[depth*16:depth*20]
 	for j := 0; j < n; j += 16 {
-		packPanel(bp, b, j, k, 16)
+		for p := range k {
+			copy(bp[p*16:(p+1)*16], b.Data[p*b.Row+j:])
+		}
 		i := 0
 		for ; i+4 <= m; i += 4 {
 			for p := range k {

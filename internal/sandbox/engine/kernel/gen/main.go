@@ -33,12 +33,18 @@ func generate() (map[string][]byte, error) {
 	f.text.WriteString(mark + "#include \"textflag.h\"\n")
 	f.decl.WriteString(mark + "package kernel\n")
 	f.other.WriteString(mark + "//go:build !amd64\n\npackage kernel\n\n// No mode of other architectures calls these.\n")
-	f.tile("tile4x16AVX2", "Y", 8, 4, 2)
-	f.tile("tile1x16AVX2", "Y", 8, 1, 2)
-	f.tile("tile4x32AVX512", "Z", 16, 4, 2)
-	f.tile("tile4x16AVX512", "Z", 16, 4, 1)
-	f.tile("tile1x32AVX512", "Z", 16, 1, 2)
-	f.tile("tile1x16AVX512", "Z", 16, 1, 1)
+	for _, rows := range []int{6, 4, 2, 1} {
+		f.tile(fmt.Sprintf("tile%dx16AVX2", rows), "Y", 8, rows, 2)
+	}
+	f.tile("tile1x32AVX2", "Y", 8, 1, 4)
+	f.tile("tile1x64AVX2", "Y", 8, 1, 8)
+	for _, rows := range []int{4, 1} {
+		f.tile(fmt.Sprintf("tile%dx32AVX512", rows), "Z", 16, rows, 2)
+		f.tile(fmt.Sprintf("tile%dx16AVX512", rows), "Z", 16, rows, 1)
+	}
+	f.tile("tile1x64AVX512", "Z", 16, 1, 4)
+	f.pack("pack16AVX2", 2)
+	f.pack("pack32AVX2", 4)
 	f.steps()
 	f.constants()
 	decl, err := format.Source(f.decl.Bytes())
@@ -84,6 +90,10 @@ func (f *file) constant(x float32) string {
 
 func (f *file) constants() {
 	f.text.WriteString("\n")
+	for i := range 16 { // eight lanes from the one that is n before the middle: the first n
+		fmt.Fprintf(&f.text, "DATA ·masks+%d(SB)/4, $%d\n", i*4, (i/8)-1)
+	}
+	fmt.Fprintf(&f.text, "GLOBL ·masks(SB), RODATA|NOPTR, $64\n")
 	for i, c := range f.consts {
 		for lane := range 8 {
 			fmt.Fprintf(&f.text, "DATA ·constants+%d(SB)/4, $%s\n", i*32+lane*4, number(c))

@@ -7,6 +7,7 @@ func (f *file) steps() {
 	f.exponential()
 	f.simple()
 	f.sums()
+	f.softmax()
 	f.norms()
 	f.gates()
 	f.adam()
@@ -25,6 +26,17 @@ func (f *file) exponential() {
 }
 
 func (f *file) simple() {
+	turn := f.each("rotateAVX2", "a b cos sin", "sign")
+	turn.start()
+	p, q, cos, sin := turn.load("a", 0), turn.load("b", 0), turn.load("cos", 0), turn.load("sin", 0)
+	turn.op("mul", sin, sin, turn.scalars["sign"])
+	r, s := turn.op("mul", "", p, cos), turn.op("mul", "", q, sin)
+	turn.store("a", 0, turn.op("sub", r, r, s))
+	turn.op("mul", q, q, cos)
+	turn.op("mul", p, p, sin)
+	turn.store("b", 0, turn.op("add", q, q, p))
+	turn.end(8)
+
 	l := f.each("addAVX2", "y x", "")
 	l.start()
 	y, x := l.load("y", 0), l.load("x", 0)
@@ -78,6 +90,106 @@ func (f *file) sums() {
 		}
 		f.end()
 	}
+}
+
+// softmax goes three times over the row: for the maximum, the exponentials with their sum, the division. The last vector is
+// masked, so that no row has a rest to be done in Go.
+func (f *file) softmax() {
+	f.begin("softmaxAVX2", "n int, p *float32, a float32", 20)
+	l := &loop{f: f, pointers: []string{"p"}}
+	a, highest, mask, even, odd := l.fresh(), l.fresh(), l.fresh(), l.fresh(), l.fresh()
+	t1, t2, x := l.fresh(), l.fresh(), l.fresh()
+	first := x
+	f.line("MOVQ p+8(FP), DI")
+	f.line("VBROADCASTSS a+16(FP), %s", a)
+	f.line("VBROADCASTSS (DI), %s", first)
+	f.line("VMOVAPS %s, %s", first, highest)
+	f.overRow("max", mask, func() {
+		l.op("max", highest, highest, l.at("p", 0))
+	}, func() {
+		f.line("VMASKMOVPS %s, %s, %s", l.at("p", 0), mask, t1)
+		f.line("VBLENDVPS %s, %s, %s, %s", mask, t1, first, t1)
+		l.op("max", highest, highest, t1)
+	})
+	for _, swap := range []string{"VPERM2F128 $1, %[1]s, %[1]s, %[2]s", "VPERMILPS $0x4e, %[1]s, %[2]s", "VPERMILPS $0xb1, %[1]s, %[2]s"} {
+		f.line(swap, highest, t1)
+		l.op("max", highest, highest, t1)
+	}
+	l.op("mul", highest, highest, a)
+	for _, sum := range []string{even, odd} {
+		f.line("VXORPS %s, %s, %s", sum, sum, sum)
+	}
+	next := func() { // the vector after this one adds to the other sum
+		f.line("VMOVAPS %s, %s", even, t1)
+		f.line("VMOVAPS %s, %s", odd, even)
+		f.line("VMOVAPS %s, %s", t1, odd)
+	}
+	exp := func() {
+		l.op("mul", x, x, a)
+		l.op("sub", x, x, highest)
+		l.exp(x, t1, t2)
+	}
+	f.overRow("exp", mask, func() {
+		f.line("VMOVUPS %s, %s", l.at("p", 0), x)
+		exp()
+		l.store("p", 0, x)
+		l.op("add", even, even, x)
+		next()
+	}, func() {
+		f.line("VMASKMOVPS %s, %s, %s", l.at("p", 0), mask, x)
+		exp()
+		f.line("VANDPS %s, %s, %s", mask, x, x)
+		f.line("VMASKMOVPS %s, %s, %s", x, mask, l.at("p", 0))
+		l.op("add", even, even, x)
+	})
+	l.op("add", even, even, odd) // in either order: the same sums
+	f.fold(even, t1)
+	one := t2
+	f.line("VMOVUPS %s, %s", f.constant(1), one)
+	l.op("div", even, one, even)
+	f.line("VBROADCASTSS X%s, %s", even[1:], even)
+	f.overRow("scale", mask, func() {
+		l.op("mul", x, even, l.at("p", 0))
+		l.store("p", 0, x)
+	}, func() {
+		f.line("VMASKMOVPS %s, %s, %s", l.at("p", 0), mask, x)
+		l.op("mul", x, even, x)
+		f.line("VMASKMOVPS %s, %s, %s", x, mask, l.at("p", 0))
+	})
+	f.end()
+}
+
+// overRow runs whole on every full vector of the row at p, then rest on what is left of it, under the mask.
+func (f *file) overRow(name, mask string, whole, rest func()) {
+	f.line("MOVQ n+0(FP), CX")
+	f.line("MOVQ p+8(FP), DI")
+	f.line("SUBQ $8, CX")
+	f.line("JLT %sRest", name)
+	f.text.WriteString(name + ":\n")
+	whole()
+	f.line("ADDQ $32, DI")
+	f.line("SUBQ $8, CX")
+	f.line("JGE %s", name)
+	f.text.WriteString(name + "Rest:\n")
+	f.line("ADDQ $8, CX")
+	f.line("JZ %sDone", name)
+	f.line("LEAQ ·masks+32(SB), BX")
+	f.line("SHLQ $2, CX")
+	f.line("SUBQ CX, BX")
+	f.line("VMOVUPS (BX), %s", mask)
+	rest()
+	f.text.WriteString(name + "Done:\n")
+}
+
+// fold adds the lanes of sum in the order of the Go function fold, whose first round is done.
+func (f *file) fold(sum, t string) {
+	x, y := "X"+sum[1:], "X"+t[1:]
+	f.line("VEXTRACTF128 $1, %s, %s", sum, y)
+	f.line("VADDPS %s, %s, %s", y, x, x)
+	f.line("VPERMILPS $0x4e, %s, %s", x, y)
+	f.line("VADDPS %s, %s, %s", y, x, x)
+	f.line("VPERMILPS $0xb1, %s, %s", x, y)
+	f.line("VADDPS %s, %s, %s", y, x, x)
 }
 
 func (f *file) norms() {
