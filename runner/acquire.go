@@ -33,7 +33,7 @@ func (r *run) open() error {
 	if err := r.room(); err != nil {
 		return err
 	}
-	if err := r.plan.Lock.write(r.disk, r.world.Dir, r.past.run.RunID); err != nil {
+	if err := r.bind(); err != nil {
 		return err
 	}
 	device, inode, err := journal.Folder(r.world.Dir)

@@ -288,6 +288,7 @@ func (r *run) stopResource(ctx context.Context) bool {
 		return false
 	}
 	r.lease.note(res)
+	_ = r.journal.Add(recMeter, r.lease.meter())
 	if h := r.past.resource(id); h != nil {
 		h.stopped = true
 	}

@@ -401,7 +401,10 @@ func (p *past) newest() (checkpointRecord, bool) {
 	return best, ok
 }
 
-func (p *past) complete() bool { return p.end != nil && p.end.Outcome == "complete" }
+// complete says that a plan of so many steps has nothing left to do.
+func (p *past) complete(steps int) bool {
+	return p.end != nil && p.end.Outcome == "complete" && (p.life == nil || steps <= p.life.Steps)
+}
 
 // spent is the cost of the resources that are no longer held, in US dollars.
 func (p *past) spent(except string) (usd float64) {

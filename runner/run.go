@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"trainer/internal/diag"
 	"trainer/internal/journal"
 )
 
@@ -34,6 +35,7 @@ type World struct {
 	Salvage   bool         // go on from what stands before the damage of a journal
 	TakeOver  bool         // continue a copy of a run folder, or one from another machine
 	Restart   bool         // begin again at the first step where no checkpoint is left
+	Resolved  []byte       // the resolved recipe, where this life changes it; nil: it stays
 	Disk      journal.Disk // where Dir is written; nil: the file system
 	SkipStep  int          // the step, counted from 1, that failed and is to be left out; 0 for none
 	Hear      func(func(Event))
@@ -116,7 +118,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 		return Summary{}, err
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
-	if r.past.complete() {
+	if r.past.complete(len(p.Rates)) {
 		return r.idle(ctx, stop)
 	}
 	return r.live(ctx, stop)
@@ -155,6 +157,9 @@ func (r *run) admit() error {
 	}
 	if err := r.past.elsewhere(r.world.Dir); err != nil && !r.world.TakeOver {
 		return err
+	}
+	if done, steps := r.past.done(), len(r.plan.Rates); steps < done {
+		return diag.List{{Pos: diag.Pos{File: r.world.Dir}, Msg: fmt.Sprintf("%d steps are done, and the plan has %d: give it as many at least, with --set train.num_steps or train.epochs; `trainer resume %s --from N` forks at an earlier one", done, steps, r.world.Dir)}}
 	}
 	err := r.past.drift(r.world.Dir, r.plan.Lock)
 	if h := r.past.holding(); h != nil && errors.Is(err, ErrDrift) {
