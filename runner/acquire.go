@@ -30,7 +30,10 @@ func (r *run) open() error {
 	if err := os.MkdirAll(r.inflight(), 0o700); err != nil {
 		return fmt.Errorf("make the folder of stored requests: %w", err)
 	}
-	if err := r.plan.Lock.write(r.world.Dir, r.past.run.RunID); err != nil {
+	if err := r.room(); err != nil {
+		return err
+	}
+	if err := r.bind(); err != nil {
 		return err
 	}
 	device, inode, err := journal.Folder(r.world.Dir)
@@ -130,7 +133,7 @@ func (r *run) position() error {
 	if err := r.sameRows(); err != nil {
 		return err
 	}
-	wrote, err := r.past.project(r.world.Dir, r.evalsAt)
+	wrote, err := r.past.project(r.disk, r.world.Dir, r.evalsAt)
 	r.wrote = wrote
 	return err
 }

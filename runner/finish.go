@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"trainer/internal/journal"
 )
 
 // Bounds of the end: it runs also where the run's own context has ended.
@@ -106,9 +108,10 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 		rec.Unsaved = rec.Step - max(c.Done, r.past.begun().Done)
 	}
 	// The run has ended either way; without the record it ends as a crash does.
-	if jerr := r.journal.Append(recEnd, rec); jerr == nil {
+	if jerr := r.journal.Finish(recEnd, rec); jerr == nil {
 		r.tidy(outcome)
 	}
+	_ = journal.Unreserve(r.disk, r.world.Dir) // what stays of it does no harm
 	twins := r.twins(ctx)
 	r.mu.Lock()
 	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased, r.summary.Twins = outcome, r.lease.cost(), left, twins
@@ -285,6 +288,7 @@ func (r *run) stopResource(ctx context.Context) bool {
 		return false
 	}
 	r.lease.note(res)
+	_ = r.journal.Add(recMeter, r.lease.meter())
 	if h := r.past.resource(id); h != nil {
 		h.stopped = true
 	}

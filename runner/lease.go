@@ -218,6 +218,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (l *lease) meter() meterRecord {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.clock.server.IsZero() { // nobody has told the time: what an earlier life has seen
+		m := l.r.past.meters[l.id]
+		m.Resource = l.id
+		return m
+	}
 	now := l.clock.now()
 	if l.readyAt.IsZero() {
 		return meterRecord{Resource: l.id, ServerTime: now}

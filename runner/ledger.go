@@ -27,6 +27,7 @@ type recorder interface {
 // concurrently.
 type ledger struct {
 	journal  recorder
+	disk     journal.Disk
 	session  Session
 	dir      string // of bodies not yet answered for
 	runID    string
@@ -160,7 +161,7 @@ func (l *ledger) stage(items []item) error {
 		files[bodyName(key)] = it.body.Body
 		keys = append(keys, key)
 	}
-	if err := journal.WriteFiles(l.dir, files); err != nil {
+	if err := journal.PutAll(l.disk, l.dir, files); err != nil {
 		return fmt.Errorf("store the bodies of requests: %w", err)
 	}
 	l.mu.Lock()

@@ -31,13 +31,13 @@ func (l Lock) text() []byte {
 }
 
 // write brings the lock into the folder of a run.
-func (l Lock) write(dir, runID string) error {
+func (l Lock) write(d journal.Disk, dir, runID string) error {
 	l = maps.Clone(l)
 	l[lockRun] = runID
 	if got, err := ReadLock(dir); err == nil && maps.Equal(got, l) {
 		return nil
 	}
-	return journal.WriteFile(filepath.Join(dir, lockName), l.text())
+	return journal.Put(d, filepath.Join(dir, lockName), l.text())
 }
 
 // lockRun is the entry that says whose lock it is. It decides no result, so no hash covers it.

@@ -41,7 +41,7 @@ func line(gen, done int, metrics ...map[string]float64) []byte {
 
 // project makes the files what the journal says, as far as open steps allow: the line of the last step waits for an
 // evaluation that is still due. wrote is the last step that has its line, -1 for none.
-func (p *past) project(dir string, evalDue func(done int) bool) (wrote int, err error) {
+func (p *past) project(d journal.Disk, dir string, evalDue func(done int) bool) (wrote int, err error) {
 	var lines, gone, saves []byte
 	wrote = -1
 	if e, ok := p.evals[0]; ok {
@@ -61,13 +61,13 @@ func (p *past) project(dir string, evalDue func(done int) bool) (wrote int, err 
 		saves = append(saves, checkpointLine(c)...)
 	}
 	return wrote, errors.Join(
-		bring(filepath.Join(dir, metricsName), lines),
-		bring(filepath.Join(dir, abandonedName), gone),
-		bring(filepath.Join(dir, checkpointName), saves))
+		bring(d, filepath.Join(dir, metricsName), lines),
+		bring(d, filepath.Join(dir, abandonedName), gone),
+		bring(d, filepath.Join(dir, checkpointName), saves))
 }
 
 // bring makes the file hold want, writing only where it differs.
-func bring(path string, want []byte) error {
+func bring(d journal.Disk, path string, want []byte) error {
 	got, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && len(want) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func bring(path string, want []byte) error {
 	if err == nil && bytes.Equal(got, want) {
 		return nil
 	}
-	return journal.WriteFile(path, want)
+	return journal.Put(d, path, want)
 }
 
 func checkpointLine(c checkpointRecord) []byte {
@@ -91,8 +91,8 @@ func checkpointLine(c checkpointRecord) []byte {
 }
 
 // add appends to a projection; a torn append is mended by the next life.
-func add(dir, name string, text []byte) error {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+func add(d journal.Disk, dir, name string, text []byte) error {
+	f, err := d.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r *run) noteSave(c checkpointRecord) {
 	r.summary.Saved = slices.Insert(r.summary.Saved, 0, c.saved())
 	r.mu.Unlock()
 	// A projection that cannot be written now is written by the next life: the journal has it.
-	_ = add(r.world.Dir, checkpointName, checkpointLine(c))
+	_ = add(r.disk, r.world.Dir, checkpointName, checkpointLine(c))
 }
 
 func (r *run) doneSteps() int {
@@ -150,7 +150,7 @@ func (r *run) writeLine(done int) error {
 	if !hasStep {
 		m.Gen = e.Gen
 	}
-	if err := add(r.world.Dir, metricsName, line(m.Gen, done, m.Metrics, e.Metrics)); err != nil {
+	if err := add(r.disk, r.world.Dir, metricsName, line(m.Gen, done, m.Metrics, e.Metrics)); err != nil {
 		return fmt.Errorf("write %s: %w", metricsName, err)
 	}
 	r.wrote = done

@@ -82,7 +82,7 @@ var readers = map[string]func(p *past, data []byte) error{
 		return into(d, func(v lifeRecord) { p.life, p.end, p.fruitless = &v, nil, 0 })
 	},
 	recPlan: func(p *past, d []byte) error { return into(d, func(v decided) { p.plan = &v }) },
-	recEnd:  func(p *past, d []byte) error { return into(d, func(v endRecord) { p.end = &v }) },
+	recEnd:  func(p *past, d []byte) error { return into(d, p.ends) },
 	recMeter: func(p *past, d []byte) error {
 		return into(d, func(v meterRecord) { p.meters[v.Resource] = v })
 	},
@@ -321,6 +321,14 @@ func (p *past) stopped(v stopRecord) {
 	}
 }
 
+// ends closes a life. What it released counts as stopped also where the disk had no room to say so at the time.
+func (p *past) ends(v endRecord) {
+	p.end = &v
+	for _, id := range v.Released {
+		p.stopped(stopRecord{ID: id})
+	}
+}
+
 func (p *past) resource(id string) *held {
 	for _, h := range p.resources {
 		if h.id == id {
@@ -393,7 +401,10 @@ func (p *past) newest() (checkpointRecord, bool) {
 	return best, ok
 }
 
-func (p *past) complete() bool { return p.end != nil && p.end.Outcome == "complete" }
+// complete says that a plan of so many steps has nothing left to do.
+func (p *past) complete(steps int) bool {
+	return p.end != nil && p.end.Outcome == "complete" && (p.life == nil || steps <= p.life.Steps)
+}
 
 // spent is the cost of the resources that are no longer held, in US dollars.
 func (p *past) spent(except string) (usd float64) {

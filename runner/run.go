@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"trainer/internal/diag"
 	"trainer/internal/journal"
 )
 
@@ -28,13 +29,15 @@ type World struct {
 	Resources Resources
 	Downloads Downloads // nil: no copies are made
 	Sinks     []Sink
-	Dir       string // the run folder, made by NewFolder
-	Version   string // of this binary
-	Sandbox   bool   // Backend is the sandbox
-	Salvage   bool   // go on from what stands before the damage of a journal
-	TakeOver  bool   // continue a copy of a run folder, or one from another machine
-	Restart   bool   // begin again at the first step where no checkpoint is left
-	SkipStep  int    // the step, counted from 1, that failed and is to be left out; 0 for none
+	Dir       string       // the run folder, made by NewFolder
+	Version   string       // of this binary
+	Sandbox   bool         // Backend is the sandbox
+	Salvage   bool         // go on from what stands before the damage of a journal
+	TakeOver  bool         // continue a copy of a run folder, or one from another machine
+	Restart   bool         // begin again at the first step where no checkpoint is left
+	Resolved  []byte       // the resolved recipe, where this life changes it; nil: it stays
+	Disk      journal.Disk // where Dir is written; nil: the file system
+	SkipStep  int          // the step, counted from 1, that failed and is to be left out; 0 for none
 	Hear      func(func(Event))
 	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
 	// lasts. nil: there is no other run to wait for.
@@ -48,6 +51,7 @@ type run struct {
 	in      *Inputs
 	plan    *Plan
 	world   World
+	disk    journal.Disk
 	journal *journal.Journal
 	past    *past
 	tell    func(Event)
@@ -97,12 +101,16 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 			return Summary{}, err
 		}
 	}
-	j, records, err := journal.Open(w.Dir)
+	disk := w.Disk
+	if disk == nil {
+		disk = journal.Files{}
+	}
+	j, records, err := journal.OpenOn(disk, w.Dir)
 	if err != nil {
 		return Summary{}, unopened(w.Dir, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	r := &run{in: in, plan: p, world: w, journal: j, begun: time.Now()}
+	r := &run{in: in, plan: p, world: w, disk: disk, journal: j, begun: time.Now()}
 	if r.past, err = recall(records); err != nil {
 		return Summary{}, err
 	}
@@ -110,7 +118,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 		return Summary{}, err
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
-	if r.past.complete() {
+	if r.past.complete(len(p.Rates)) {
 		return r.idle(ctx, stop)
 	}
 	return r.live(ctx, stop)
@@ -120,7 +128,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 // of its checkpoints is not whole.
 func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 	r.summary.Idle, r.why, r.tell = true, "complete", func(Event) {}
-	if _, err := r.past.project(r.world.Dir, func(int) bool { return false }); err != nil {
+	if _, err := r.past.project(r.disk, r.world.Dir, func(int) bool { return false }); err != nil {
 		return r.summary, err
 	}
 	r.stopLeft(ctx)
@@ -150,6 +158,9 @@ func (r *run) admit() error {
 	if err := r.past.elsewhere(r.world.Dir); err != nil && !r.world.TakeOver {
 		return err
 	}
+	if done, steps := r.past.done(), len(r.plan.Rates); steps < done {
+		return diag.List{{Pos: diag.Pos{File: r.world.Dir}, Msg: fmt.Sprintf("%d steps are done, and the plan has %d: give it as many at least, with --set train.num_steps or train.epochs; `trainer resume %s --from N` forks at an earlier one", done, steps, r.world.Dir)}}
+	}
 	err := r.past.drift(r.world.Dir, r.plan.Lock)
 	if h := r.past.holding(); h != nil && errors.Is(err, ErrDrift) {
 		return fmt.Errorf("%w\nthe run did not see its resource %s end: at $%.2f an hour it may bill until its inactive_timeout; stop it with `trainer resources stop %s`", err, h.id, h.price, h.id)
@@ -161,6 +172,9 @@ func (r *run) admit() error {
 func (r *run) live(ctx, stop context.Context) (Summary, error) {
 	r.tell = func(Event) {}
 	if err := r.open(); err != nil {
+		if r.past.run != nil { // an earlier life may have left what bills
+			r.end(ctx, outcomeOf(err), err)
+		}
 		return r.summary, err
 	}
 	told, hush, err := tellAll(ctx, r.info(), r.world.Sinks)

@@ -237,6 +237,6 @@ func (r *run) attest(ctx context.Context, done, updates int) error {
 }
 
 func (r *run) newLedger(s Session) *ledger {
-	return &ledger{journal: r.journal, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.lookahead() == 0,
+	return &ledger{journal: r.journal, disk: r.disk, session: s, dir: r.inflight(), runID: r.past.run.RunID, serial: r.lookahead() == 0,
 		patience: r.in.Recipe.InactiveTimeout / 2, ops: map[slot]*operation{}, staged: map[string]bool{}}
 }

@@ -34,6 +34,9 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 	if err != nil && s.Outcome == "complete" {
 		fmt.Fprintf(a.out, "next: `trainer resume %s` fetches what is missing; nothing is trained or paid for\n", s.Dir)
 	}
+	for _, line := range diskAdvice(err, s.Dir) {
+		fmt.Fprintln(a.out, line)
+	}
 	if err != nil && s.Outcome != "complete" {
 		var unfit *runner.Unfit
 		if errors.As(err, &unfit) {

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"trainer/internal/diag"
-	"trainer/internal/journal"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -58,6 +57,7 @@ func (a *app) resume() *cli.Command {
 type manner struct {
 	json, yes, takeOver, restart, salvage bool
 
+	resolved []byte // the recipe, where --set changes it
 	skipStep int
 	shape    string // --wire of a resume; empty: as before
 }
@@ -65,33 +65,58 @@ type manner struct {
 func (a *app) resumeRun(ctx context.Context, dir string, sets []string, how manner) error {
 	hard, stop, done := signals(ctx)
 	defer done()
-	r, err := reload(dir, sets)
+	in, p, w, err := a.again(stop, dir, sets, &how)
 	if err != nil {
-		return err
-	}
-	w, err := a.placeOf(dir, r.BaseModel)
-	if err != nil {
-		return err
-	}
-	lock, err := runner.ReadLock(dir)
-	if err != nil {
-		return err
-	}
-	if w.shape, err = shapeOn(how.shape, lock); err != nil {
-		return err
-	}
-	if err := sayable(r, w.shape); err != nil {
-		return err
-	}
-	start, err := lock.Start()
-	if err != nil {
-		return err
-	}
-	in, p, err := prepare(stop, r, w.sandbox, start)
-	if err != nil {
+		a.stillHeld(dir)
 		return err
 	}
 	return a.live(hard, stop, in, p, w, dir, how)
+}
+
+// again opens what the run of a folder opened.
+func (a *app) again(ctx context.Context, dir string, sets []string, how *manner) (in *runner.Inputs, p *runner.Plan, w where, err error) {
+	r, err := reload(dir, sets)
+	if err != nil {
+		return nil, nil, w, err
+	}
+	if len(sets) > 0 {
+		how.resolved = r.Resolved()
+	}
+	if w, err = a.placeOf(dir, r.BaseModel); err != nil {
+		return nil, nil, w, err
+	}
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return nil, nil, w, err
+	}
+	if w.shape, err = shapeOn(how.shape, lock); err != nil {
+		return nil, nil, w, err
+	}
+	if err := sayable(r, w.shape); err != nil {
+		return nil, nil, w, err
+	}
+	start, err := lock.Start()
+	if err != nil {
+		return nil, nil, w, err
+	}
+	in, p, err = prepare(ctx, r, w.sandbox, start)
+	return in, p, w, err
+}
+
+// stillHeld names what the run did not see end, where it cannot go on as it is: it may bill.
+func (a *app) stillHeld(dir string) {
+	if _, err := os.Stat(filepath.Join(dir, runner.ResolvedName)); err != nil {
+		return
+	}
+	h, err := runner.ReadHoldings(dir)
+	if err != nil || h.Alive != nil {
+		return
+	}
+	for _, o := range h.Held {
+		if !o.Attached {
+			fmt.Fprintf(a.err, "trainer: the run did not see its resource %s end: at $%.2f an hour it may bill until its inactive_timeout; stop it with `trainer resources stop %s`\n", o.ID, o.USDPerH, o.ID)
+		}
+	}
 }
 
 // placeOf is where the run of a folder was: at the service, on a sandbox server, or on the sandbox in the folder.
@@ -116,11 +141,14 @@ func (a *app) placeOf(dir, model string) (where, error) {
 // free are the keys that may change on resume, with all below them.
 var free = []string{"limits", "logging", "eval", "checkpoint", "keep_resources", "inactive_timeout", "train.lookahead", "train.epochs", "train.num_steps", "test"}
 
-// reload loads the run's own recipe with what resume may change, and keeps the change for the next resume.
+// reload loads the run's own recipe with what resume may change.
 func reload(dir string, sets []string) (*recipe.Recipe, error) {
 	path := filepath.Join(dir, runner.ResolvedName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, &usage{fmt.Sprintf("%s is not a run folder: it has no %s", dir, runner.ResolvedName)}
+	}
+	if err := runner.Rebind(dir, hashOf); err != nil {
+		return nil, err
 	}
 	was, err := recipe.Load(path)
 	if err != nil {
@@ -146,10 +174,15 @@ func reload(dir string, sets []string) (*recipe.Recipe, error) {
 			l.Add(diag.Pos{File: "--set " + c.Key}, c.Key, "a resumed run cannot change it (from %s to %s); start anew with `trainer run`", c.A, c.B)
 		}
 	}
-	if err := l.Err(); err != nil {
-		return nil, err
+	return now, l.Err()
+}
+
+func hashOf(path string) (string, error) {
+	r, err := recipe.Load(path)
+	if err != nil {
+		return "", err
 	}
-	return now, journal.WriteFile(path, now.Resolved())
+	return r.Hash(), nil
 }
 
 func mayChange(key string) bool {

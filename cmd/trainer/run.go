@@ -156,7 +156,7 @@ func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan
 	}
 	began := time.Now()
 	world := a.world(w, l, dir, how.json)
-	world.TakeOver, world.Restart, world.Salvage, world.SkipStep = how.takeOver, how.restart, how.salvage, how.skipStep
+	world.TakeOver, world.Restart, world.Salvage, world.SkipStep, world.Resolved = how.takeOver, how.restart, how.salvage, how.skipStep, how.resolved
 	s, err := runner.Run(hard, stop, in, p, world)
 	err = errors.Join(err, l.close())
 	if s.Idle {

@@ -40,21 +40,16 @@ type Record struct {
 	Data json.RawMessage // the whole object, so that json.Unmarshal(r.Data, &v) reads the record's own members
 }
 
-// file is what a Journal writes to; tests put a failing one in its place.
-type file interface {
-	Write(p []byte) (int, error)
-	Sync() error
-	Close() error
-}
-
 // Journal appends to the journal of one folder. Safe for concurrent use.
 type Journal struct {
 	path string
-	file file
+	disk Disk
+	file File
 	lock *os.File
 	torn int64
 
 	mu    sync.Mutex // guards what follows; held for a write, never for a sync
+	size  int64      // bytes of whole lines
 	next  int64      // n of the next record
 	crc   string     // of the last line
 	err   error      // the first failure; final
@@ -62,6 +57,8 @@ type Journal struct {
 
 	syncing sync.Mutex // held for a sync: who waits for it finds the work done
 	synced  int64      // records on disk; guarded by mu
+
+	unsynced bool // a sync has failed: what was accepted may be lost
 }
 
 // Open takes the lock of dir, which must exist, reads its journal and makes it ready to append to; a journal that is
@@ -69,12 +66,15 @@ type Journal struct {
 //
 // *Locked when another process, or this one, has the folder open. *Damaged when valid lines follow a bad one; the records
 // before it are returned with it, and nothing is changed.
-func Open(dir string) (*Journal, []Record, error) {
+func Open(dir string) (*Journal, []Record, error) { return OpenOn(Files{}, dir) }
+
+// OpenOn is Open on a disk.
+func OpenOn(d Disk, dir string) (*Journal, []Record, error) {
 	lock, err := takeLock(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	j, records, err := openLocked(dir)
+	j, records, err := openLocked(d, dir)
 	if err != nil {
 		return nil, records, errors.Join(err, lock.Close())
 	}
@@ -82,13 +82,13 @@ func Open(dir string) (*Journal, []Record, error) {
 	return j, records, nil
 }
 
-func openLocked(dir string) (*Journal, []Record, error) {
+func openLocked(d Disk, dir string) (*Journal, []Record, error) {
 	path := filepath.Join(dir, fileName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := d.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the journal: %w", err)
 	}
-	j, records, err := replay(f, path)
+	j, records, err := replay(d, f, path)
 	if err != nil {
 		return nil, records, errors.Join(err, f.Close())
 	}
@@ -96,7 +96,7 @@ func openLocked(dir string) (*Journal, []Record, error) {
 }
 
 // replay reads f and cuts its torn tail.
-func replay(f *os.File, path string) (*Journal, []Record, error) {
+func replay(d Disk, f File, path string) (*Journal, []Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the journal: %w", err)
@@ -107,21 +107,21 @@ func replay(f *os.File, path string) (*Journal, []Record, error) {
 		return nil, p.records, p.damage
 	}
 	if tail := data[p.end:]; len(tail) > 0 {
-		if err := cut(f, path, p.end, tail); err != nil {
+		if err := cut(d, f, path, p.end, tail); err != nil {
 			return nil, p.records, err
 		}
 	}
 	// Also when the file was there: the process that created it may have died before it came to this.
-	if err := syncFolders(filepath.Dir(path)); err != nil {
+	if err := syncFolders(d, filepath.Dir(path)); err != nil {
 		return nil, p.records, err
 	}
 	n := int64(len(p.records))
-	return &Journal{path: path, file: f, torn: int64(len(data)) - p.end, next: n, synced: n, crc: p.crc}, p.records, nil
+	return &Journal{path: path, disk: d, file: f, size: p.end, torn: int64(len(data)) - p.end, next: n, synced: n, crc: p.crc}, p.records, nil
 }
 
 // cut keeps the tail in a file of its own before it takes it off, so that a crash between the two loses nothing.
-func cut(f *os.File, path string, end int64, tail []byte) error {
-	if _, err := aside(filepath.Dir(path), "journal.torn", tail); err != nil {
+func cut(d Disk, f File, path string, end int64, tail []byte) error {
+	if _, err := aside(d, filepath.Dir(path), "journal.torn", tail); err != nil {
 		return fmt.Errorf("keeping the torn tail of the journal: %w", err)
 	}
 	if err := errors.Join(f.Truncate(end), f.Sync()); err != nil {
@@ -131,13 +131,13 @@ func cut(f *os.File, path string, end int64, tail []byte) error {
 }
 
 // aside writes data into the first of the files name-1, name-2 and so on in dir that there is not yet.
-func aside(dir, name string, data []byte) (kept string, err error) {
+func aside(d Disk, dir, name string, data []byte) (kept string, err error) {
 	for n := 1; ; n++ {
 		kept = filepath.Join(dir, fmt.Sprintf("%s-%d", name, n))
 		if _, err := os.Lstat(kept); err == nil {
 			continue
 		}
-		return kept, WriteFile(kept, data)
+		return kept, Put(d, kept, data)
 	}
 }
 
@@ -195,6 +195,7 @@ func (j *Journal) write(kind string, v any, later bool) (int64, error) {
 		return 0, j.err
 	}
 	j.crc = crc
+	j.size += int64(len(line))
 	j.next++
 	if later && j.timer == nil {
 		// What goes wrong then is in j.err, where the next call meets it.
@@ -222,6 +223,7 @@ func (j *Journal) flush(count int64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
+		j.unsynced = true
 		if j.err == nil {
 			j.err = fmt.Errorf("bringing records %d to %d of %s to the disk: %w", from, to-1, j.path, err)
 		}

@@ -41,7 +41,7 @@ func Salvage(dir, kind string, record func(Salvaged) any) (s *Salvaged, err erro
 		return nil, fmt.Errorf("%w; no record is before it", p.damage)
 	}
 	s = &Salvaged{Damage: *p.damage, Records: len(p.records), Bytes: int64(len(data)) - p.end}
-	kept, err := aside(dir, "journal.damaged", data)
+	kept, err := aside(Files{}, dir, "journal.damaged", data)
 	if err != nil {
 		return nil, fmt.Errorf("keeping the damaged journal: %w", err)
 	}

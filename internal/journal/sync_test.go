@@ -63,6 +63,13 @@ func (d *disk) Sync() error {
 
 func (d *disk) Close() error { return nil }
 
+func (d *disk) Truncate(size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.data = d.data[:size]
+	return nil
+}
+
 // state counts the syncs, and the records that were written and that are on disk.
 func (d *disk) state() (syncs, written, synced int) {
 	d.mu.Lock()
@@ -306,11 +313,11 @@ func TestWriteFileLeavesNothingWhenItCannotReplace(t *testing.T) {
 	}
 }
 
-func TestWriteFilesWritesEachAsAWhole(t *testing.T) {
+func TestPutAllWritesEachAsAWhole(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string][]byte{"a": []byte("one"), "b": {}, "c": bytes.Repeat([]byte("x"), 1<<20)}
 	for range 2 { // the second time in place of the first
-		if err := WriteFiles(dir, want); err != nil {
+		if err := PutAll(Files{}, dir, want); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -325,11 +332,11 @@ func TestWriteFilesWritesEachAsAWhole(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	err := WriteFiles(dir, map[string][]byte{"a": []byte("two"), "taken": []byte("x")})
+	err := PutAll(Files{}, dir, map[string][]byte{"a": []byte("two"), "taken": []byte("x")})
 	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "taken")) {
 		t.Errorf("got %v, want an error that names the file", err)
 	}
-	if err := WriteFiles(filepath.Join(dir, "none"), nil); err != nil {
+	if err := PutAll(Files{}, filepath.Join(dir, "none"), nil); err != nil {
 		t.Errorf("nothing to write: %v", err)
 	}
 }
