@@ -60,7 +60,9 @@ func (o *oracle) bills() {
 
 // TestTheOracleCounts: a meter that lags, and a resource that nobody knows, are seen.
 func TestTheOracleCounts(t *testing.T) {
-	at := func(minutes float64) time.Time { return time.Unix(0, 0).Add(time.Duration(minutes * float64(time.Minute))) }
+	at := func(minutes float64) time.Time {
+		return time.Unix(0, 0).Add(time.Duration(minutes * float64(time.Minute)))
+	}
 	o := &oracle{
 		records: []entry{{"type": "life"}, {"type": "created", "what": "resource", "id": "a"}, {"type": "meter", "resource": "a", "ready_seconds": 100.0}},
 		served:  []frame{{head: served{Kind: "resource", ID: "a", T: at(0)}}, {head: served{Kind: "resource", ID: "b", T: at(0)}}, {head: served{Kind: "stop", ID: "a", T: at(2.5)}}},

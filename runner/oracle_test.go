@@ -76,7 +76,7 @@ type served struct {
 	T     time.Time `json:"t"`
 	Until time.Time `json:"until"`
 	ID    string    `json:"id"`
-	Op   *struct {
+	Op    *struct {
 		Session    string `json:"session"`
 		Name       string `json:"name"`
 		Key        string `json:"key"`
