@@ -261,9 +261,14 @@ func TestCopies(t *testing.T) {
 // killed is a life whose process ends behind request number at of those that match: it is carried out, its answer is lost,
 // and nothing is sent after it. nil: there were fewer.
 func (b *bench) killed(match func(*http.Request) bool, at int) error {
-	ctx, cut := context.WithCancelCause(b.t.Context())
+	return b.cut(b.t, &killer{next: b.server, match: match, at: at})
+}
+
+// cut is a life whose process ends where k says; nil: it came to its end before.
+func (b *bench) cut(t *testing.T, k *killer) error {
+	ctx, cut := context.WithCancelCause(t.Context())
 	defer cut(nil)
-	k := &killer{next: b.server, match: match, at: at, cut: func() { cut(errDead) }}
+	k.cut = func() { cut(errDead) }
 	c := client(k)
 	_, err := runner.Run(ctx, ctx, b.in, b.plan, runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true})
 	if !k.dead {

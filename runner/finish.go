@@ -245,10 +245,12 @@ func (r *run) stopLeft(ctx context.Context) {
 		if !h.stopping || h.stopped {
 			continue
 		}
-		if _, err := r.halt(ctx, h.id); err != nil {
+		res, err := r.halt(ctx, h.id)
+		if err != nil {
 			r.summary.Unreleased = append(r.summary.Unreleased, fmt.Sprintf("resource %s: %v", h.id, err))
 			continue
 		}
+		_ = r.settleUp(h, res)
 		_ = r.journal.Append(recStopped, stopRecord{What: aResource, ID: h.id})
 	}
 }

@@ -87,14 +87,21 @@ func (l *lease) find(ctx, stop context.Context) (Resource, error) {
 	return l.create(ctx, stop)
 }
 
+// settleUp writes down what a resource that has ended has cost, by when the service says that it changed last.
+func (r *run) settleUp(h *held, res Resource) error {
+	end := res.UpdatedAt
+	if h.readyAt.ReadyAt.IsZero() || end.IsZero() {
+		return nil
+	}
+	m := meterOf(h.id, h.price, end.Sub(h.readyAt.ReadyAt), end)
+	r.past.meters[h.id] = m
+	return r.journal.Add(recMeter, m)
+}
+
 // bury writes down that a resource of an earlier life is gone, with what it has cost until it was seen to end.
 func (r *run) bury(h *held, res Resource) error {
-	if end := res.UpdatedAt; !h.readyAt.ReadyAt.IsZero() && !end.IsZero() {
-		m := meterOf(h.id, h.price, end.Sub(h.readyAt.ReadyAt), end)
-		if err := r.journal.Add(recMeter, m); err != nil {
-			return err
-		}
-		r.past.meters[h.id] = m
+	if err := r.settleUp(h, res); err != nil {
+		return err
 	}
 	h.stopped = true
 	return r.journal.Append(recStopped, stopRecord{aResource, h.id, "found gone: " + res.Status})
@@ -223,7 +230,7 @@ func (l *lease) meter() meterRecord {
 		m.Resource = l.id
 		return m
 	}
-	now := l.clock.now()
+	now := l.clock.now().Add(time.Second) // the service's clock leaves out what is less
 	if l.readyAt.IsZero() {
 		return meterRecord{Resource: l.id, ServerTime: now}
 	}

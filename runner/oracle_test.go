@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The oracle reads a run folder's journal.jsonl and the sandbox's server.log by the protocol's words alone: it shares no
@@ -71,9 +72,11 @@ type frame struct {
 }
 
 type served struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id"`
-	Op   *struct {
+	Kind  string    `json:"kind"`
+	T     time.Time `json:"t"`
+	Until time.Time `json:"until"`
+	ID    string    `json:"id"`
+	Op    *struct {
 		Session    string `json:"session"`
 		Name       string `json:"name"`
 		Key        string `json:"key"`
@@ -99,6 +102,8 @@ func judge(t *testing.T, dir, store string, over bool) *oracle {
 	o.taints()
 	if over {
 		o.released()
+		o.known()
+		o.bills()
 	}
 	return o
 }

@@ -132,6 +132,7 @@ func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 		return r.summary, err
 	}
 	r.stopLeft(ctx)
+	r.summary.CostUSD = r.past.spent("")
 	if r.world.Downloads == nil || r.in.Recipe.Checkpoint.Download == downloadNone || len(r.wanted(true)) == 0 {
 		return r.summary, nil
 	}
