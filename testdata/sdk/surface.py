@@ -32,7 +32,7 @@ def watch_calls():
 
 async def main():
     document, calls = watch(), watch_calls()
-    with sandbox() as url, sandbox(key="right") as locked:
+    with sandbox("--op-time", "prepare-for-fp4-inference=1h") as url, sandbox(key="right") as locked:
         await model_resources(url)
         await sessions(url)
         await operations(url)
