@@ -24,7 +24,8 @@ var rooms = map[string][]string{
 	"internal/diag":           {},
 	"internal/hub":            {"internal/diag"},
 	"internal/tokenizer":      {},
-	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe", "internal/chat/jinja"},
+	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe", "internal/chat/hf", "internal/chat/jinja"},
+	"internal/chat/hf":        {"internal/chat/jinja", "internal/diag"},
 	"internal/chat/jinja":     {},
 	"internal/dataset":        {"internal/chat", "internal/diag", "internal/hub", "loss", "recipe"},
 	"internal/grader":         {},
@@ -45,7 +46,7 @@ var rooms = map[string][]string{
 var rim = []string{"cmd/trainer", "bench"}
 
 // onlyStandard are the rooms without a module from outside, but for what modules names them for.
-var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat/jinja", "internal/worker", "internal/journal", "internal/sandbox/engine", "internal/layout"}
+var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat/hf", "internal/chat/jinja", "internal/worker", "internal/journal", "internal/sandbox/engine", "internal/layout"}
 
 // modules says who alone may import what from outside, a path and all below it; what is not here is free to every room that
 // is not onlyStandard. C is cgo, which nobody may use.
