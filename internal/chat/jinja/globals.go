@@ -1,22 +1,18 @@
 package jinja
 
-import (
-	"math"
-)
-
 // globals are the names that every template sees unless its caller gives others.
 var globals = map[string]Value{
-	"range":           function1("range", takes("start stop? step? /", newRange)),
+	"range":           builtinFunction("range", takes("start stop? step? /", newRange)),
 	"dict":            &callable{"dict", func(x *exec, a *args) Value { return newDict(x, a) }},
 	"namespace":       &callable{"namespace", newNamespace},
-	"raise_exception": function1("raise_exception", takes("message", raise)),
-	"strftime_now":    function1("strftime_now", takes("format", strftimeNow)),
+	"raise_exception": builtinFunction("raise_exception", takes("message", raise)),
+	"strftime_now":    builtinFunction("strftime_now", takes("format", strftimeNow)),
 	"joiner":          refused("joiner"),
 	"cycler":          refused("cycler"),
 	"lipsum":          refused("lipsum"),
 }
 
-func function1(name string, b *builtin) *callable {
+func builtinFunction(name string, b *builtin) *callable {
 	return &callable{name, func(x *exec, a *args) Value { return b.call(x, name, nil, a) }}
 }
 
@@ -92,8 +88,7 @@ func newNamespace(x *exec, a *args) Value {
 
 // raise is how a template refuses a conversation.
 func raise(x *exec, _ Value, p []Value) Value {
-	s := x.str(p[0])
-	fail("TemplateError", "%s", s[:min(len(s), math.MaxInt16)])
+	fail("TemplateError", "%s", x.str(p[0]))
 	return nil
 }
 

@@ -84,25 +84,25 @@ func hostile() map[string]string {
 		"sort by many attributes":        `{{ (range(99999)|list)|sort(attribute="a," * 100000) }}`,
 		"a long path of attributes":      `{{ (range(99999)|list)|map(attribute="a." * 100000)|list }}`,
 		"arguments":                      `{% macro f() %}{{ varargs|length }}{% endmacro %}{% for i in range(9999) %}{{ f(*range(99999)) }}{% endfor %}`,
-		"parentheses in the source":      "{{ " + deep("(", "1", ")", 100000) + " }}",
-		"lists in the source":            "{{ " + deep("[", "", "]", 100000) + " }}",
-		"not in the source":              "{{ " + deep("not ", "1", "", 100000) + " }}",
-		"minus in the source":            "{{ " + deep("-", "1", "", 100000) + " }}",
-		"ifs in the source":              deep("{% if 1 %}", "", "{% endif %}", 50000),
-		"inline ifs in the source":       "{{ " + deep("1 if 1 else ", "1", "", 50000) + " }}",
-		"targets in the source":          "{% set " + deep("(", "a", ")", 100000) + " = 1 %}",
-		"a sum in the source":            "{{ " + deep("1+", "1", "", 300000) + " }}",
-		"filters in the source":          "{{ 1" + deep("|e", "", "", 300000) + " }}",
-		"subscripts in the source":       "{{ a" + deep("[0]", "", "", 300000) + " }}",
-		"calls in the source":            "{{ a" + deep("()", "", "", 300000) + " }}",
-		"comparisons in the source":      "{{ 1" + deep("<1", "", "", 300000) + " }}",
-		"filters of a set in the source": "{% set x" + deep("|e", "", "", 300000) + " %}{% endset %}",
+		"parentheses in the source":      "{{ " + deep("(", "1", ")", 25000) + " }}",
+		"lists in the source":            "{{ " + deep("[", "", "]", 25000) + " }}",
+		"not in the source":              "{{ " + deep("not ", "1", "", 25000) + " }}",
+		"minus in the source":            "{{ " + deep("-", "1", "", 25000) + " }}",
+		"ifs in the source":              deep("{% if 1 %}", "", "{% endif %}", 10000),
+		"inline ifs in the source":       "{{ " + deep("1 if 1 else ", "1", "", 10000) + " }}",
+		"targets in the source":          "{% set " + deep("(", "a", ")", 25000) + " = 1 %}",
+		"a sum in the source":            "{{ " + deep("1+", "1", "", 60000) + " }}",
+		"filters in the source":          "{{ 1" + deep("|e", "", "", 60000) + " }}",
+		"subscripts in the source":       "{{ a" + deep("[0]", "", "", 60000) + " }}",
+		"calls in the source":            "{{ a" + deep("()", "", "", 60000) + " }}",
+		"comparisons in the source":      "{{ 1" + deep("<1", "", "", 60000) + " }}",
+		"filters of a set in the source": "{% set x" + deep("|e", "", "", 60000) + " %}{% endset %}",
 		"a source that is too long":      deep("{{ 1 }}", "", "", 1000000),
-		"elifs in the source":            "{% if 0 %}" + deep("{% elif 0 %}", "", "", 50000) + "{% endif %}{{ 1/0 }}",
+		"elifs in the source":            "{% if 0 %}" + deep("{% elif 0 %}", "", "", 10000) + "{% endif %}{{ 1/0 }}",
 		"sets in ifs in the source":      deep("{% if 1 %}{% set a = 1 %}", "", "{% endif %}", 140) + "{{ 1/0 }}",
 		"names in many branches": func() string {
 			var b strings.Builder
-			for i := range 25000 {
+			for i := range 6000 {
 				fmt.Fprintf(&b, "{%% set a%d = 1 %%}{%% if 1 %%}{%% endif %%}", i)
 			}
 			return b.String()
@@ -118,7 +118,7 @@ func hostile() map[string]string {
 		"long numbers":                    `{% set n = 7 ** 20000 %}{% for i in range(99999) %}{% set m = (n * n - 1) / n %}{% set m = n // 3 %}{% endfor %}`,
 		"many named arguments":            `{% set d = dict.fromkeys(range(50000)|map('string')) %}{% macro f(a, b) %}{{ kwargs|length }}{% endmacro %}{% for i in range(9999) %}{{ f(**d) }}{% endfor %}`,
 		"long tuples as keys":             grow(`(1,)`, `ns.s + (i,)`) + `{{ [ns.s]|unique|list }}`,
-		"names in branches in the source": deep("{% if 1 %}{% set a = 1 %}{% else %}{% set b = 1 %}{% endif %}", "", "", 15000) + "{{ 1/0 }}",
+		"names in branches in the source": deep("{% if 1 %}{% set a = 1 %}{% else %}{% set b = 1 %}{% endif %}", "", "", 3500) + "{{ 1/0 }}",
 	}
 }
 

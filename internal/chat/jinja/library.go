@@ -12,14 +12,14 @@ type library struct {
 func newLibrary() *library {
 	return &library{filters: filters, tests: tests, globals: globals, methods: map[string]map[string]*builtin{
 		"str": strMethods, "Markup": strMethods, "dict": dictMethods, "list": listMethods, "tuple": tupleMethods,
-		"int": intMethods, "float": floatMethods,
+		"float": floatMethods,
 	}}
 }
 
 // method is the method of v, nil for none.
 func (l *library) method(v Value, name string) *builtin {
 	switch v.(type) {
-	case string, *Dict, *List, markup, *tuple, int64, float64:
+	case string, *Dict, *List, markup, *tuple, float64:
 		return l.methods[typeName(v)][name]
 	}
 	return nil

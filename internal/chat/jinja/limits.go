@@ -19,12 +19,12 @@ const (
 	defaultMemory = 256 << 20
 	defaultOutput = 64 << 20
 
-	maxSource      = 1 << 20   // bytes of a template
-	maxNesting     = 150       // expressions and statements within each other in a source
-	maxChain       = 2000      // operators, filters and subscripts in one expression
-	maxValueDepth  = 900       // values within each other that are printed or compared, and lazy filters on each other
-	maxBranchNames = 2_000_000 // names copied to analyze the branches of ifs apart
-	maxRange       = 100_000   // items of a range, as the sandbox in Python
+	maxSource      = 1 << 20 // bytes of a template
+	maxNesting     = 150     // expressions and statements within each other in a source
+	maxChain       = 2000    // operators, filters and subscripts in one expression
+	maxValueDepth  = 900     // values within each other that are printed or compared, and lazy filters on each other
+	maxBranchNames = 500_000 // names copied to analyze the branches of ifs apart
+	maxRange       = 100_000 // items of a range, as the sandbox in Python
 	maxIntBits     = 1 << 16
 	maxTupleKey    = 1 << 16 // bytes of a tuple that is a key
 

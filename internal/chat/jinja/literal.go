@@ -16,6 +16,11 @@ var (
 
 // number reads an integer or a float; behind a dot only an integer, as in a.0.1.
 func (l *lexer) number(s string) {
+	s = numberRun(s)
+	if n, err := strconv.ParseUint(s, 10, 63); err == nil && (s[0] != '0' || s == "0") { // most are plain
+		l.integer(s, int64(n))
+		return
+	}
 	afterDot := l.pos > 0 && l.src[l.pos-1] == '.'
 	if lit := floatToken.FindString(s); lit != "" && !afterDot {
 		f, _ := strconv.ParseFloat(strings.ReplaceAll(lit, "_", ""), 64) // an overflow is infinity, as in Python
@@ -25,15 +30,37 @@ func (l *lexer) number(s string) {
 		return
 	}
 	lit := intToken.FindString(s)
+	if n, err := strconv.ParseInt(lit, 10, 64); err == nil {
+		l.integer(lit, n)
+		return
+	}
 	if len(lit) > maxDigits {
 		l.fail("this integer has more than %d digits", maxDigits)
 	}
 	n, ok := new(big.Int).SetString(strings.ReplaceAll(lit, "_", ""), 0)
-	if !ok { // 00 is Python's zero
+	if !ok { // 0_0 is Python's zero
 		n = new(big.Int)
 	}
+	l.integer(lit, smallest(n))
+}
+
+// numberRun is the start of s that a number at its start can reach; the expressions above take longer the more follows.
+func numberRun(s string) string {
+	n := 0
+	for n < len(s) && n < 2*maxDigits {
+		c := s[n]
+		sign := (c == '+' || c == '-') && n > 0 && s[n-1]|0x20 == 'e'
+		if !sign && c != '.' && !isWord(rune(c)) {
+			break
+		}
+		n++
+	}
+	return s[:n]
+}
+
+func (l *lexer) integer(lit string, v Value) {
 	l.emit(tokInt, lit)
-	l.tokens[len(l.tokens)-1].num = smallest(n)
+	l.tokens[len(l.tokens)-1].num = v
 	l.take(len(lit))
 }
 

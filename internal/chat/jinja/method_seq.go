@@ -43,7 +43,6 @@ var (
 		"index": tupleMethods["index"],
 		"copy":  takesNone(func(_ *exec, v Value) Value { return &List{v.(*List).Items} }),
 	}
-	intMethods   = map[string]*builtin{}
 	floatMethods = map[string]*builtin{
 		"is_integer": takesNone(func(_ *exec, v Value) Value {
 			f := v.(float64)

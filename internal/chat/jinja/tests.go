@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -103,10 +104,8 @@ func known(x *exec, v Value, table map[string]*builtin, others []string) bool {
 	if !ok {
 		return false
 	}
-	for _, o := range others {
-		if s == o {
-			unsupported("the filter '%s'", s)
-		}
+	if slices.Contains(others, s) {
+		unsupported("the filter '%s'", s)
 	}
 	return table[s] != nil
 }
