@@ -11,6 +11,7 @@ import copy
 import json
 import pathlib
 import random
+import re
 import sys
 
 from transformers.utils.chat_template_utils import _compile_jinja_template
@@ -211,7 +212,8 @@ class Scopes:
 
 def answer(template):
     try:
-        return {"out": _compile_jinja_template.__wrapped__(template).render(**copy.deepcopy(VARIABLES))}
+        out = _compile_jinja_template.__wrapped__(template).render(**copy.deepcopy(VARIABLES))
+        return {"out": re.sub(r" -?a-?t-? -?0-?x(-?[0-9a-fA-F])+", " at an address", out)}
     except Exception as e:
         return {"err": type(e).__name__}
 
