@@ -24,7 +24,9 @@ var rooms = map[string][]string{
 	"internal/diag":           {},
 	"internal/hub":            {"internal/diag"},
 	"internal/tokenizer":      {},
-	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe"},
+	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe", "internal/chat/hf", "internal/chat/jinja"},
+	"internal/chat/hf":        {"internal/chat/jinja", "internal/diag"},
+	"internal/chat/jinja":     {},
 	"internal/dataset":        {"internal/chat", "internal/diag", "internal/hub", "loss", "recipe"},
 	"internal/grader":         {},
 	"internal/rollout":        {"internal/chat", "internal/grader", "loss", "recipe"},
@@ -46,7 +48,7 @@ var rooms = map[string][]string{
 var rim = []string{"cmd/trainer", "bench"}
 
 // onlyStandard are the rooms without a module from outside, but for what modules names them for.
-var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/worker", "internal/journal", "internal/download", "internal/runs", "internal/sandbox/engine", "internal/layout"}
+var onlyStandard = []string{"loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat/hf", "internal/chat/jinja", "internal/worker", "internal/journal", "internal/download", "internal/runs", "internal/sandbox/engine", "internal/layout"}
 
 // modules says who alone may import what from outside, a path and all below it; what is not here is free to every room that
 // is not onlyStandard. C is cgo, which nobody may use.
