@@ -132,6 +132,8 @@ func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 		return r.summary, err
 	}
 	r.stopLeft(ctx)
+	r.clearInflight() // an earlier life may have ended between its last record and this
+	_ = journal.Unreserve(r.disk, r.world.Dir)
 	if r.world.Downloads == nil || r.in.Recipe.Checkpoint.Download == downloadNone || len(r.wanted(true)) == 0 {
 		return r.summary, nil
 	}
