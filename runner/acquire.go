@@ -30,6 +30,10 @@ func (r *run) open() error {
 	if err := os.MkdirAll(r.inflight(), 0o700); err != nil {
 		return fmt.Errorf("make the folder of stored requests: %w", err)
 	}
+	if err := r.disk.SyncFolder(r.world.Dir); err != nil { // without its name the folder would lose what is synced in it
+		return fmt.Errorf("bring the folder of stored requests to the disk: %w", err)
+	}
+	journal.Sweep(r.disk, r.inflight())
 	if err := r.room(); err != nil {
 		return err
 	}

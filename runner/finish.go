@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -144,7 +143,7 @@ func (r *run) tidy(outcome string) {
 func (r *run) clearInflight() {
 	if left, err := filepath.Glob(filepath.Join(r.inflight(), "*.json")); err == nil {
 		for _, name := range left {
-			_ = os.Remove(name)
+			_ = r.disk.Remove(name)
 		}
 	}
 }

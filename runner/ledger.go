@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -185,7 +184,7 @@ func (l *ledger) unstage() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key := range l.staged {
-		_ = os.Remove(l.path(key)) // a body left behind does no harm
+		_ = l.disk.Remove(l.path(key)) // a body left behind does no harm
 	}
 	clear(l.staged)
 }

@@ -133,6 +133,8 @@ func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 	}
 	r.stopLeft(ctx)
 	r.summary.CostUSD = r.past.spent("")
+	r.clearInflight() // an earlier life may have ended between its last record and this
+	_ = journal.Unreserve(r.disk, r.world.Dir)
 	if r.world.Downloads == nil || r.in.Recipe.Checkpoint.Download == downloadNone || len(r.wanted(true)) == 0 {
 		return r.summary, nil
 	}

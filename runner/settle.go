@@ -218,7 +218,7 @@ func (l *ledger) drop(ops []*operation) {
 	dropped := make(map[*operation]bool, len(ops))
 	for _, o := range ops {
 		dropped[o] = true
-		_ = os.Remove(l.path(o.key)) // a body left behind does no harm
+		_ = l.disk.Remove(l.path(o.key)) // a body left behind does no harm
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

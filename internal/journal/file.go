@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -53,7 +55,7 @@ func PutAll(d Disk, dir string, files map[string][]byte) error {
 
 // place does all of it but the sync of the folder.
 func place(d Disk, path string, data []byte) error {
-	temporary := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.tmp-%016x", filepath.Base(path), rand.Uint64()))
+	temporary := filepath.Join(filepath.Dir(path), fmt.Sprintf(temporaryName, filepath.Base(path), rand.Uint64()))
 	f, err := d.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -69,6 +71,31 @@ func place(d Disk, path string, data []byte) error {
 		_ = d.Remove(temporary) // the first error says more
 	}
 	return err
+}
+
+const temporaryName = ".%s.tmp-%016x"
+
+// Sweep removes from dir what processes that died in the middle of a Put have left there. Nobody may write into dir
+// meanwhile. What cannot be removed stays, and does no harm.
+func Sweep(d Disk, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if isTemporary(e.Name()) {
+			_ = d.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+func isTemporary(name string) bool {
+	at := strings.LastIndex(name, ".tmp-")
+	if at < 1 || name[0] != '.' {
+		return false
+	}
+	n, err := strconv.ParseUint(name[at+len(".tmp-"):], 16, 64)
+	return err == nil && name == fmt.Sprintf(temporaryName, name[1:at], n)
 }
 
 // syncFolders brings the name of a file in dir to the disk, and the name of dir itself.

@@ -62,7 +62,8 @@ type Journal struct {
 }
 
 // Open takes the lock of dir, which must exist, reads its journal and makes it ready to append to; a journal that is
-// missing is created, and dir and its parent are synced. A torn tail is kept beside it as journal.torn-N and cut off.
+// missing is created, and dir and its parent are synced. A torn tail is kept beside it as journal.torn-N and cut off, and
+// what an earlier writer has left in dir of files that it did not come to naming is removed.
 //
 // *Locked when another process, or this one, has the folder open. *Damaged when valid lines follow a bad one; the records
 // before it are returned with it, and nothing is changed.
@@ -83,6 +84,7 @@ func OpenOn(d Disk, dir string) (*Journal, []Record, error) {
 }
 
 func openLocked(d Disk, dir string) (*Journal, []Record, error) {
+	Sweep(d, dir)
 	path := filepath.Join(dir, fileName)
 	f, err := d.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

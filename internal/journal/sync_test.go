@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -310,6 +311,27 @@ func TestWriteFileLeavesNothingWhenItCannotReplace(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestSweepTakesWhatAWriterThatDiedHasLeft, and nothing else.
+func TestSweepTakesWhatAWriterThatDiedHasLeft(t *testing.T) {
+	dir := t.TempDir()
+	stay := []string{".body.json", ".body.json.tmp-", ".body.json.tmp-12", ".tmp", "body.json", "body.json.tmp-0123456789abcdef"}
+	for _, name := range append([]string{".body.json.tmp-0123456789abcdef", ".a.tmp-b.tmp-00000000000000ff"}, stay...) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Sweep(Files{}, dir)
+	Sweep(Files{}, filepath.Join(dir, "none"))
+	var got []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if err != nil || !slices.Equal(got, stay) {
+		t.Errorf("left: %q, %v; want %q", got, err, stay)
 	}
 }
 
