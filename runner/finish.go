@@ -86,9 +86,9 @@ func (r *run) save(ctx context.Context, done, updates int, inference bool) error
 	return nil
 }
 
-// end releases what bills and writes the last records. It runs under a time of its own, whatever has
+// end releases what bills and writes the last records; its error is a fault of ours behind them. It runs under a time of its own, whatever has
 // ended ctx.
-func (r *run) end(ctx context.Context, outcome string, err error) {
+func (r *run) end(ctx context.Context, outcome string, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMax)
 	defer cancel()
 	if r.ledger != nil {
@@ -111,10 +111,12 @@ func (r *run) end(ctx context.Context, outcome string, err error) {
 		r.tidy(outcome)
 	}
 	_ = journal.Unreserve(r.disk, r.world.Dir) // what stays of it does no harm
-	twins := r.twins(ctx)
+	var twins []string
+	fault := caught(func() error { twins = r.twins(ctx); return nil })
 	r.mu.Lock()
 	r.summary.Outcome, r.summary.CostUSD, r.summary.Unreleased, r.summary.Twins = outcome, r.lease.cost(), left, twins
 	r.mu.Unlock()
+	return fault
 }
 
 // farewell tells the outcome.

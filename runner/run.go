@@ -195,7 +195,9 @@ func (r *run) live(ctx, stop context.Context) (Summary, error) {
 	r.copies = newCopies(stop, r)
 	err = r.guarded(ctx, stop)
 	outcome := outcomeOf(err)
-	r.end(ctx, outcome, err)
+	if fault := r.end(ctx, outcome, err); fault != nil {
+		err = errors.Join(err, fault)
+	}
 	if cerr := r.copies.finish(outcome); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
