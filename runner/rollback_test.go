@@ -300,7 +300,7 @@ func TestAnOutageIsSatOut(t *testing.T) {
 				}
 				return p()
 			}}
-			if _, err := b.through(out); err != nil {
+			if _, _, err := b.patiently(out); err != nil {
 				t.Fatal(err)
 			}
 			b.compare(t, want)
