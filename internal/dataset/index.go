@@ -67,9 +67,9 @@ func (x *index) encode(s *source, raw []byte) (ex chat.Example, cut, dropped boo
 		return ex, cut, false, nil
 	}
 	if cut {
-		return ex, false, false, bad("", "no trained token is left of %d when dataset.overlong: %s keeps %d", n, x.section.Overlong, limit)
+		return ex, false, false, noTraining("no trained token is left of %d when dataset.overlong: %s keeps %d", n, x.section.Overlong, limit)
 	}
-	return ex, false, false, bad("", "no trained token%s", x.why(s))
+	return ex, false, false, noTraining("no trained token%s", x.why(s))
 }
 
 // why says what decides which tokens of the source train.

@@ -30,6 +30,7 @@ type Data struct {
 	SkippedRows int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
+	Tallies     []Tally        // of the sources: those of train, then those of validation
 }
 
 // Open reads every row of the recipe's sources: renders it, masks it, and says all that is wrong at once. t may be nil
@@ -51,6 +52,7 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	}
 	for _, s := range slices.Concat(train, held) {
 		o.judge(s)
+		o.data.Tallies = append(o.data.Tallies, o.left[s].told(s))
 	}
 	o.data.Train = o.set("train", train, r.Dataset.Shuffle)
 	if len(held) > 0 {
@@ -95,9 +97,11 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	entries                []entry
-	seen, dropped, skipped int
-	broken                 bool // a problem says why it has not all its rows
+	entries                     []entry
+	seen, dropped, cut, skipped int
+	skippedUntrained            int       // of skipped: nothing of them would train
+	broken                      bool      // a problem says why it has not all its rows
+	untrained                   untrained // and not skipped
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -154,6 +158,7 @@ func (o *opener) collect(c checked) {
 	rows := len(c.entries) + len(c.faults) + c.dropped
 	left.seen += rows
 	o.seen += rows
+	left.cut += c.cut
 	o.data.Dropped += c.dropped
 	o.data.Cut += c.cut
 	for _, f := range c.faults {
@@ -176,7 +181,12 @@ func (o *opener) fault(left *tally, f placed) {
 		if o.data.SkippedRows++; len(o.data.Skipped) < keptSkipped {
 			o.data.Skipped = append(o.data.Skipped, f.at(f.pos))
 		}
+		if f.untrained {
+			left.skippedUntrained++
+		}
 		return
+	case f.untrained:
+		left.untrained.add(f)
 	case o.shown < shownProblems:
 		o.shown++
 		o.problems = append(o.problems, f.at(f.pos))
@@ -189,6 +199,9 @@ func (o *opener) fault(left *tally, f placed) {
 // judge looks at a source when all of it was read.
 func (o *opener) judge(s *source) {
 	left := o.left[s]
+	if left.untrained.rows > 0 {
+		o.problems = append(o.problems, left.untrained.problem(left.seen))
+	}
 	if !left.broken && len(left.entries) == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
 			s.section.Path, left.seen, left.skipped, left.dropped)
