@@ -261,12 +261,9 @@ func idList(v value) (ids []int32, f *fault) {
 
 // examples renders a row, neither cut nor held to train anything.
 func (s *source) examples(row value, t *chat.Template) ([]chat.Example, *fault) {
-	ex, f := s.format.encode(s, row, t)
-	if f != nil {
-		if f.other {
-			f.msg += s.shape()
-		}
-		return nil, f
+	exs, f := s.format.encode(s, row, t)
+	if f != nil && f.other {
+		f.msg += s.shape()
 	}
-	return []chat.Example{ex}, nil
+	return exs, f
 }
