@@ -146,7 +146,7 @@ func TestNewRefuses(t *testing.T) {
 				"chat.train_on: per_message needs messages, and template: none has none; leave it out to train completions, or take all_tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := New(c.section, tokenizer.Bytes())
+			_, err := New(c.section, tokenizer.Bytes(), Source{})
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}

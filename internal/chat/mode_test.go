@@ -18,7 +18,7 @@ func template(t *testing.T, section recipe.Chat) *Template {
 	if section.TrainOn == "" {
 		section.TrainOn = "all_assistant_messages"
 	}
-	tpl, err := New(section, tokenizer.Bytes())
+	tpl, err := New(section, tokenizer.Bytes(), Source{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // New makes the template that section asks for: auto is the tokenizer's own, none is raw text. The error is a diag.List
 // of every key of the section at fault, without positions: its Keys are dotted (chat.args), for recipe.At to place.
-func New(section recipe.Chat, tok *tokenizer.Tokenizer) (*Template, error) {
+func New(section recipe.Chat, tok *tokenizer.Tokenizer, _ Source) (*Template, error) {
 	var faults diag.List
 	t := &Template{tok: tok, section: section}
 	switch section.Template {

@@ -38,7 +38,7 @@ func TestTheRateRisesAndFalls(t *testing.T) {
 
 // Rows of recipes have the very ids and masks that the model was taught with.
 func TestLessonsAreRenderedAsRecipesRenderThem(t *testing.T) {
-	tpl, err := chat.New(recipe.Chat{Template: "auto", TrainOn: "all_assistant_messages"}, tokenizer.Bytes())
+	tpl, err := chat.New(recipe.Chat{Template: "auto", TrainOn: "all_assistant_messages"}, tokenizer.Bytes(), chat.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
