@@ -111,7 +111,7 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"), start)
+	in, p, err := a.prepare(c.Context, r, own || c.Bool("sandbox"), start)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,14 @@ func TestFilesAtFault(t *testing.T) {
 		{"a comma too many", "[" + pairRow + ",\n]", "rows.jsonl:3: a row is due in the list, not a comma or ]"},
 		{"two lists", "[" + pairRow + "]\n[]", "rows.jsonl:3: '[' follows the end of the list"},
 		{"UTF-16", "\xff\xfe{\x00", "rows.jsonl:1: UTF-16; save it as UTF-8"},
-		{"a compressed file", "\x1f\x8b\x08\x00", "rows.jsonl:1: compressed; reading that is not built yet: unpack it first"},
-		{"Parquet", "PAR1....", "rows.jsonl:1: Parquet; reading that is not built yet: convert it to JSON lines"},
+		{"a gzip file that is cut off", "\x1f\x8b\x08\x00", "rows.jsonl: the compressed file is cut off; is it whole?"},
+		{"a zstd file that is none", "\x28\xb5\x2f\xfdabcdefgh", "rows.jsonl: the compressed file is damaged: unknown dictionary"},
+		{"Parquet that is cut off", "PAR1.........", "rows.jsonl: cut off, or written over: the end of a Parquet file is not there"},
+		{"a zip archive", "PK\x03\x04abc", "rows.jsonl:1: a zip archive; unpack it first"},
+		{"bzip2", "BZh91AY", "rows.jsonl:1: compressed with bzip2; unpack it first, or pack it with gzip or zstd"},
+		{"a file compressed twice", gzipped(gzipped(pairRow)), "rows.jsonl:1: compressed twice; unpack it once"},
+		{"an empty compressed file", gzipped(""), "rows.jsonl: empty; there is no row in it"},
+		{"a compressed list without its end", gzipped("[" + pairRow), "rows.jsonl:2: the list ends without its ]; is the file whole?"},
 		{"a table", "question,answer\n1,2\n", "dataset.train.0.path: rows.jsonl: none of its 2 rows is left: 2 are bad and skipped, 0 overlong and dropped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

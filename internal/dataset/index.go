@@ -31,6 +31,7 @@ type index struct {
 	template *chat.Template
 	files    []hub.File
 	owner    []*source // of each file
+	copies   string    // the folder of what was unpacked; empty: there is none
 }
 
 // encode renders one row and cuts it to length. dropped: the row is overlong and goes by dataset.overlong.

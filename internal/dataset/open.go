@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ type Data struct {
 // where no tokenizer is at hand: then only rows of tokens can be read. The error is a diag.List where the recipe, files
 // or rows are at fault, of which the first 20 bad rows are listed and the rest counted; else it is the context's.
 func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (*Data, error) {
-	o := &opener{r: r, x: &index{section: r.Dataset, template: t}, data: &Data{}, left: map[*source]*tally{}}
+	o := &opener{r: r, x: &index{section: r.Dataset, template: t, copies: copiesIn(h.Cache)}, data: &Data{}, left: map[*source]*tally{}}
 	train, err := o.find(ctx, h, r.Dataset.Train)
 	if err != nil {
 		return nil, err
@@ -69,6 +70,14 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 		return nil, err
 	}
 	return o.data, nil
+}
+
+// copiesIn is the folder of unpacked copies in a cache.
+func copiesIn(cache string) string {
+	if cache == "" {
+		return ""
+	}
+	return filepath.Join(cache, "rows")
 }
 
 // opener collects what a dataset is made of, and every problem of it.
