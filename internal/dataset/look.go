@@ -1,0 +1,7 @@
+package dataset
+
+import "trainer/internal/chat"
+
+// Examples reads row i, in [0, Len), from its file and renders it as it trains, cut to length: what Row gives, before it is
+// shifted. It is an error when the file has changed.
+func (s *Set) Examples(i int) ([]chat.Example, error) { return s.x.read(s.entries[i]) }
