@@ -11,7 +11,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func template(t *testing.T, section recipe.Chat) *Template {
+func template(t testing.TB, section recipe.Chat) *Template {
 	t.Helper()
 	if section.Template == "" {
 		section.Template = "auto"

@@ -29,7 +29,7 @@ func Inline(template string) bool {
 // (chat.args), for recipe.At to place.
 func New(section recipe.Chat, tok *tokenizer.Tokenizer, source Source) (*Template, error) {
 	var faults diag.List
-	t := &Template{tok: tok, section: section, begin: tok.Begin()}
+	t := &Template{tok: tok, section: section, begin: beginOf(tok)}
 	t.end, t.hasEnd = tok.End()
 	switch {
 	case section.Template == "none":
@@ -50,6 +50,14 @@ func New(section recipe.Chat, tok *tokenizer.Tokenizer, source Source) (*Templat
 		return nil, err
 	}
 	return t, nil
+}
+
+// beginOf is what stands before raw text: what the vocabulary's post-processor puts there, or the byte vocabulary's own token.
+func beginOf(tok *tokenizer.Tokenizer) []int32 {
+	if l := newLayout(tok); l != nil {
+		return []int32{l.begin}
+	}
+	return tok.Begin()
 }
 
 func (t *Template) setMode(faults *diag.List) {

@@ -55,7 +55,7 @@ func readConfig(tok *tokenizer.Tokenizer) (*hf.Config, error) {
 		return hf.ReadConfig(data)
 	}
 	c := &hf.Config{SpecialTokens: map[string]string{}}
-	if ids := tok.Begin(); len(ids) == 1 {
+	if ids := beginOf(tok); len(ids) == 1 {
 		c.SpecialTokens["bos_token"] = tok.Decode(ids)
 	}
 	if id, ok := tok.End(); ok {

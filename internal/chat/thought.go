@@ -42,28 +42,81 @@ func (j *job) unthought(i int) error {
 	return nil
 }
 
-// reopened is a turn of a model whose prompt opens its reasoning and whose template leaves the reasoning out of every
-// message, as it is meant to be history: the turn is then what the model writes, its reasoning, the tag that ends it, and
-// what the template does write. nil where that is not the case, or the message has no reasoning.
+// answered is message i behind its prompt, where the rendering r of the conversation up to it does not start with that:
+// because the template writes what stands before it otherwise once the message is there, or because it leaves out the
+// reasoning that the prompt has opened. nil where neither is the case.
+func (j *job) answered(i int, r, prompt *rendering) *rendering {
+	if out := spliced(i, r, prompt); out != nil {
+		return out
+	}
+	return j.reopened(i, r, prompt)
+}
+
+// spliced takes message i out of r, from behind the header that the prompt ends in.
+func spliced(i int, r, prompt *rendering) *rendering {
+	before, ok := prompt.span(i - 1)
+	s, written := r.span(i)
+	if !ok || !written {
+		return nil
+	}
+	header := prompt.text[before.End:]
+	if !strings.HasPrefix(r.text[s.Start:], header) {
+		return nil
+	}
+	return follow(prompt, "", nil, r, s.Start+len(header))
+}
+
+// reopened closes the reasoning that the prompt has opened, and goes on with what the template writes, as the model does
+// whose template leaves the reasoning out of every message, as it is meant to be history. A message says that it has none
+// with reasoning that is empty.
 func (j *job) reopened(i int, r, prompt *rendering) *rendering {
 	n := common(prompt.text, r.text)
-	thought, _ := reasoningOf(j.c.Messages[i])
-	if thought == "" || strings.TrimSpace(prompt.text[n:]) != "<think>" || j.lost(i, r.text[n:], true) == nil {
+	for n > 0 && prompt.text[n-1] == '<' {
+		n--
+	}
+	thought, key := reasoningOf(j.c.Messages[i])
+	if strings.TrimSpace(prompt.text[n:]) != "<think>" || key == "" && !saysNone(j.c.Messages[i]) || key != "" && j.lost(i, r.text[n:], true) == nil {
 		return nil
 	}
 	thought = strings.TrimSpace(thought)
-	behind := "\n</think>\n\n"
-	out := &rendering{text: prompt.text + thought + behind + strings.TrimLeft(r.text[n:], "\n"), messages: prompt.messages}
-	out.literal = slices.Clone(prompt.literal)
+	var literal []jinja.Span
 	if j.guard != nil {
-		for _, s := range j.guard.spelt(thought) {
-			out.literal = append(out.literal, jinja.Span{Start: len(prompt.text) + s.Start, End: len(prompt.text) + s.End})
+		literal = j.guard.spelt(thought)
+	}
+	for n < len(r.text) && r.text[n] == '\n' {
+		n++
+	}
+	return follow(prompt, thought+"\n</think>\n\n", literal, r, n)
+}
+
+// saysNone tells whether a message says that it has no reasoning.
+func saysNone(m Message) bool {
+	if m.Fields == nil {
+		return false
+	}
+	return slices.ContainsFunc(reasoningKeys, func(name string) bool {
+		s, ok := m.Fields.Get(name)
+		return ok && s == ""
+	})
+}
+
+// follow is a prompt, text with its literal spans, and what r has from byte at on.
+func follow(prompt *rendering, text string, literal []jinja.Span, r *rendering, at int) *rendering {
+	n := len(prompt.text)
+	out := &rendering{text: prompt.text + text + r.text[at:], messages: prompt.messages, literal: slices.Clone(prompt.literal)}
+	move := func(s jinja.Span, by int) jinja.Span { return jinja.Span{Start: s.Start + by, End: s.End + by} }
+	for _, s := range literal {
+		out.literal = append(out.literal, move(s, n))
+	}
+	by := n + len(text) - at
+	for _, s := range r.literal {
+		if s.Start >= at {
+			out.literal = append(out.literal, move(s, by))
 		}
 	}
-	moved := len(prompt.text) + len(thought) + len(behind) - (len(r.text) - len(strings.TrimLeft(r.text[n:], "\n")))
-	for _, s := range r.literal {
-		if s.Start >= n {
-			out.literal = append(out.literal, jinja.Span{Start: s.Start + moved, End: s.End + moved})
+	for _, s := range r.generation {
+		if s.End > at {
+			out.generation = append(out.generation, jinja.Span{Start: max(s.Start, at) + by, End: s.End + by})
 		}
 	}
 	return out

@@ -64,9 +64,9 @@ func (j *job) turn(i int) (turn, error) {
 	if err != nil {
 		return turn{}, refused(i, err)
 	}
-	full := r.text
 	if !strings.HasPrefix(r.text, prompt.text) {
-		if r = j.reopened(i, r, prompt); r == nil {
+		full := r.text
+		if r = j.answered(i, r, prompt); r == nil {
 			return turn{}, j.otherwise(i, full, prompt.text)
 		}
 	}
@@ -83,12 +83,12 @@ func (j *job) otherwise(i int, text, prompt string) error {
 	for n < len(text) && n < len(prompt) && text[n] == prompt[n] {
 		n++
 	}
-	for n > 0 && !utf8.RuneStart(prompt[min(n, len(prompt)-1)]) {
+	for n > 0 && (!utf8.RuneStart(prompt[min(n, len(prompt)-1)]) || prompt[n-1] == '<') {
 		n--
 	}
 	hint := ""
-	if strings.Contains(prompt[n:], "think") {
-		hint = "give the message its reasoning (reasoning_content), choose the mode without in chat.args, or "
+	if strings.Contains(prompt[n:], "<think>") {
+		hint = "give the message its reasoning (reasoning_content, \"\" where it has none), choose a mode without reasoning where the template has one (chat.args), or "
 	}
 	return faultf(i, "", "sampling would start behind %q, but the template writes %q there: the model would learn what it is never asked; %sgive a template that agrees with itself (chat.template)",
 		tail(prompt[n:]), head(text[n:]), hint)
