@@ -78,9 +78,9 @@ func cutTo(exs []chat.Example, limit int, end bool) []chat.Example {
 	kept := make([]chat.Example, 0, len(exs))
 	for _, ex := range exs {
 		if n := len(ex.IDs); n > limit && end {
-			ex = chat.Example{IDs: ex.IDs[n-limit:], Weights: ex.Weights[n-limit:]}
+			ex = ex.Cut(n-limit, n)
 		} else if n > limit {
-			ex = chat.Example{IDs: ex.IDs[:limit], Weights: ex.Weights[:limit]}
+			ex = ex.Cut(0, limit)
 		}
 		if trainedIn([]chat.Example{ex}) > 0 {
 			kept = append(kept, ex)
