@@ -20,7 +20,7 @@ import (
 func (a *app) data() *cli.Command {
 	return &cli.Command{
 		Name: "data", Usage: "look at rows as they will train",
-		Subcommands: []*cli.Command{a.dataShow(), a.dataTokenize()},
+		Subcommands: []*cli.Command{a.dataShow(), a.dataStats(), a.dataTokenize()},
 	}
 }
 

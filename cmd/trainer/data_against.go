@@ -106,7 +106,10 @@ type side struct {
 // differ finds the first token of row i at which the sides differ; nil where they do not.
 func differ(sides [2]side, i int) (*difference, error) {
 	at := sides[0].set.At(i)
-	if i >= sides[1].set.Len() || sides[1].set.At(i).Line != at.Line {
+	if n := sides[1].set.Len(); i >= n {
+		return &difference{At: at.String(), What: fmt.Sprintf("%s has %d rows, and this is row %d", sides[1].name, n, i+1)}, nil
+	}
+	if sides[1].set.At(i).Line != at.Line {
 		return &difference{At: at.String(), What: fmt.Sprintf("row %d of %s is another one: the two do not have the same rows", i+1, sides[1].name)}, nil
 	}
 	var exs [2][]chat.Example

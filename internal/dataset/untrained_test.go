@@ -44,8 +44,8 @@ func TestTalliesAddUp(t *testing.T) {
 	f.r.Dataset.OnBadRow, f.r.Dataset.Overlong, f.r.Dataset.MaxLength = "skip", "drop", 20
 	data := f.mustOpen(t)
 	want := []Tally{
-		{Name: "rows.jsonl", Format: "messages", Told: "the columns of rows.jsonl:1", Read: 4, Kept: 1, Bad: 2, Untrained: 1, Dropped: 1},
-		{Name: "more.jsonl", Format: "messages", Told: "the recipe", Read: 4, Kept: 1, Bad: 2, Untrained: 1, Dropped: 1},
+		{Name: "rows.jsonl", Format: "messages", Told: "the columns of rows.jsonl:1", Read: 4, Kept: 1, Bad: 2, Untrained: 1, Dropped: 1, Tokens: 4, Trained: 2},
+		{Name: "more.jsonl", Format: "messages", Told: "the recipe", Read: 4, Kept: 1, Bad: 2, Untrained: 1, Dropped: 1, Tokens: 4, Trained: 2},
 	}
 	if got := data.Tallies; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -213,14 +213,20 @@ var rowsText string
 
 var rowsTemplate = template.Must(template.New("rows").Funcs(template.FuncMap{
 	"drawn": drawn, "count": func(n int) string { return Count(n) }, "weight": weightText,
-	"turns": turns, "trained": func(w float64) bool { return w > 0 }, "odd": func(w float64) bool { return w > 0 && w != 1 },
+	"turns": turns, "trained": func(w float64) bool { return w > 0 },
 	"next": func(k int) int { return k + 1 },
 }).Parse(rowsText))
 
 // turn is the pieces of one message.
 type turn struct {
 	Role   string
-	Pieces []ShownPiece
+	Pieces []boxed
+}
+
+// boxed is a piece on the page.
+type boxed struct {
+	ShownPiece
+	Tells string // its weight, where that is neither 0 nor 1, and not that of the piece before
 }
 
 func turns(ex ShownExample) []turn {
@@ -230,7 +236,11 @@ func turns(ex ShownExample) []turn {
 			out = append(out, turn{Role: p.Role})
 		}
 		last := &out[len(out)-1]
-		last.Pieces = append(last.Pieces, p)
+		box := boxed{ShownPiece: p}
+		if p.Weight > 0 && p.Weight != 1 && (i == 0 || ex.Pieces[i-1].Weight != p.Weight) {
+			box.Tells = weightText(p.Weight) + "×"
+		}
+		last.Pieces = append(last.Pieces, box)
 	}
 	return out
 }
