@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"strconv"
@@ -131,30 +132,21 @@ func unicodeEscape(s []byte) (r rune, n int) {
 // unquote returns the content of JSON text that was checked, quotes included in s.
 func unquote(s []byte) []byte {
 	s = s[1 : len(s)-1]
-	i := 0
-	for i < len(s) && s[i] != '\\' {
-		i++
-	}
-	if i == len(s) {
+	i := bytes.IndexByte(s, '\\')
+	if i < 0 {
 		return s
 	}
-	out := append(make([]byte, 0, len(s)), s[:i]...)
-	for i < len(s) {
-		if s[i] != '\\' {
-			out = append(out, s[i])
-			i++
-			continue
-		}
+	out := make([]byte, 0, len(s))
+	for ; i >= 0; i = bytes.IndexByte(s, '\\') {
+		out = append(out, s[:i]...)
 		if s[i+1] == 'u' {
 			r, n := unicodeEscape(s[i:])
-			out = utf8.AppendRune(out, r)
-			i += n
+			out, s = utf8.AppendRune(out, r), s[i+n:]
 			continue
 		}
-		out = append(out, unescaped(s[i+1]))
-		i += 2
+		out, s = append(out, unescaped(s[i+1])), s[i+2:]
 	}
-	return out
+	return append(out, s...)
 }
 
 func unescaped(b byte) byte {
