@@ -30,6 +30,7 @@ type Data struct {
 	SkippedRows int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
+	Leaked      int            // rows of Train whose equal is in Held: what an evaluation measures on those is memory
 
 	sources []*source
 }
@@ -75,6 +76,7 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	}
 	if len(o.problems) == 0 {
 		o.epochLength()
+		o.data.Leaked = leaked(o.data.Train, o.data.Held)
 	}
 	if o.hidden > 0 {
 		all := diag.Pos{File: fmt.Sprintf("%d of %d rows are at fault", o.hidden+shownProblems, o.seen)}
