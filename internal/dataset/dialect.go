@@ -9,14 +9,21 @@ import (
 	"trainer/internal/diag"
 )
 
-// dialect is another way to write down conversations. Rows of one are rewritten to {"messages": […], "tools": […]}, with
-// role and content in each message, before a format reads them; a fault is placed where the row itself has it.
+// dialect is another way to write down conversations. Rows of one are rewritten to the columns of a format, with role and
+// content in each message, before the format reads them; a fault is placed where the row itself has it.
 type dialect struct {
-	name string // as people are told of it
-	// turns writes the messages of a row, each behind a comma but the first.
-	turns func(c *conversion, row value) *fault
-	// place is where the row has message i, i >= 0, behind the system message of a column; rest is a place in the message.
-	place func(s *source, row value, i int, rest string) string
+	name    string // as people are told of it
+	rewrite func(s *source, row value) (value, *fault)
+	// place is where the row has what stands at key in the rewritten one.
+	place func(s *source, row value, key string) string
+}
+
+// turned is the dialect of rows that become {"messages": […], "tools": […]}. turns writes the messages, each behind a comma
+// but the first; place is where the row has message i, i >= 0, behind the system message of a column, and rest in it.
+func turned(name string, turns func(c *conversion, row value) *fault, place func(s *source, row value, i int, rest string) string) *dialect {
+	return &dialect{name,
+		func(s *source, row value) (value, *fault) { return s.asMessages(row, turns) },
+		func(s *source, row value, key string) string { return s.placeOfTurn(row, key, place) }}
 }
 
 // Columns that hold a conversation under auto, where fields maps none.
@@ -42,7 +49,7 @@ func (s *source) listens(row value) *dialect {
 		return dialectOf(list, mapped || c.paths[0] != "messages")
 	}
 	if s.isAlpaca(row) {
-		return &dialect{"instruction, input and output, with system and history", alpacaTurns, alpacaPlace}
+		return turned("instruction, input and output, with system and history", alpacaTurns, alpacaPlace)
 	}
 	return nil
 }
@@ -59,7 +66,7 @@ func dialectOf(list value, renamed bool) *dialect {
 	case !renamed:
 		return nil
 	}
-	return &dialect{name, listTurns, listPlace}
+	return turned(name, listTurns, listPlace)
 }
 
 // isSpoken tells whether a message is {"from": …, "value": …}.
@@ -127,6 +134,11 @@ func (s *source) canonical(row value) (value, *fault) {
 	if s.dialect == nil {
 		return row, nil
 	}
+	return s.dialect.rewrite(s, row)
+}
+
+// asMessages rewrites a row to messages.
+func (s *source) asMessages(row value, turns func(c *conversion, row value) *fault) (value, *fault) {
 	c := &conversion{s: s, out: append(make([]byte, 0, len(row)+256), `{"messages":[`...)}
 	if system := s.systemOf(row); system != nil {
 		if f := s.alone(row, system); f != nil {
@@ -134,33 +146,30 @@ func (s *source) canonical(row value) (value, *fault) {
 		}
 		c.say("system", system)
 	}
-	if f := s.dialect.turns(c, row); f != nil {
+	if f := turns(c, row); f != nil {
 		return nil, f
 	}
 	c.out = append(c.out, ']')
 	if f := c.tools(row); f != nil {
 		return nil, f
 	}
+	return c.rest(row, "messages", "tools", "system"), nil
+}
+
+// rest writes the columns that went into none of these fields, and ends the row.
+func (c *conversion) rest(row value, fields ...string) value {
 	for key, v := range row.members() {
-		if name := string(key); !s.consumed(name) {
+		name := string(key)
+		consumed := slices.ContainsFunc(fields, func(field string) bool {
+			column := c.s.given[field]
+			return name == field || (column != nil && column.paths[0] == name)
+		})
+		if !consumed {
 			c.out = append(appendQuoted(append(c.out, ','), name), ':')
 			c.out = append(c.out, v...)
 		}
 	}
-	return value(append(c.out, '}')), nil
-}
-
-// consumed tells whether a column went into what is written.
-func (s *source) consumed(name string) bool {
-	if name == "messages" || name == "tools" {
-		return true
-	}
-	for _, field := range []string{"messages", "tools", "system"} {
-		if c := s.given[field]; c != nil && c.paths[0] == name {
-			return true
-		}
-	}
-	return false
+	return value(append(c.out, '}'))
 }
 
 // systemOf is the system message that a column has; nil when it has none.
@@ -236,28 +245,31 @@ func inner(v value, key string) (value, *fault) {
 
 // restore places a fault of a rewritten row where the row itself has it.
 func (s *source) restore(row value, f *fault) *fault {
-	if s.dialect == nil || f == nil {
-		return f
+	if s.dialect != nil && f != nil {
+		f.key = s.dialect.place(s, row, f.key)
 	}
-	head, rest, _ := strings.Cut(f.key, ".")
+	return f
+}
+
+func (s *source) placeOfTurn(row value, key string, place func(s *source, row value, i int, rest string) string) string {
+	head, rest, _ := strings.Cut(key, ".")
 	switch head {
 	case "tools":
-		f.key = joined(s.given["tools"].String(), rest)
+		return joined(s.given["tools"].String(), rest)
 	case "messages":
 		number, rest, _ := strings.Cut(rest, ".")
 		i, err := strconv.Atoi(number)
 		switch {
 		case err != nil:
-			f.key = s.given["messages"].String()
-		case s.systemOf(row) != nil && i == 0:
-			f.key = s.given["system"].String()
-		case s.systemOf(row) != nil:
-			f.key = s.dialect.place(s, row, i-1, rest)
-		default:
-			f.key = s.dialect.place(s, row, i, rest)
+			return s.given["messages"].String()
+		case s.systemOf(row) == nil:
+			return place(s, row, i, rest)
+		case i == 0:
+			return s.given["system"].String()
 		}
+		return place(s, row, i-1, rest)
 	}
-	return f
+	return key
 }
 
 func joined(key, rest string) string {
@@ -269,25 +281,32 @@ func joined(key, rest string) string {
 
 // listPlace is the place in a list of messages.
 func listPlace(s *source, row value, i int, rest string) string {
-	at := element(s.given["messages"].String(), i, "")
+	column := s.given["messages"]
+	var m value
+	if list := column.raw(row); list != nil && list.isList() {
+		m = list.item(i)
+	}
+	return placeIn(m, element(column.String(), i, ""), rest)
+}
+
+// placeIn is the place in a message, nil where there is none, that stands at key.
+func placeIn(m value, key, rest string) string {
 	role, content := "role", "content"
-	if list := s.given["messages"].raw(row); list != nil && list.isList() {
-		if m := list.item(i); m != nil && isSpoken(m) {
-			role, content = "from", "value"
-		}
+	if m != nil && isSpoken(m) {
+		role, content = "from", "value"
 	}
 	switch name, inside, _ := strings.Cut(rest, "."); name {
 	case "role":
-		return at + "." + role
+		return key + "." + role
 	case "content":
-		return joined(at+"."+content, inside)
+		return joined(key+"."+content, inside)
 	case "tool_calls", "reasoning_content":
-		return at + "." + content
+		return key + "." + content
 	}
-	return joined(at, rest)
+	return joined(key, rest)
 }
 
-// listTurns reads a list of messages, each by its own shape.
+// listTurns reads a list of messages.
 func listTurns(c *conversion, row value) *fault {
 	column := c.s.given["messages"]
 	list := column.raw(row)
@@ -297,21 +316,28 @@ func listTurns(c *conversion, row value) *fault {
 	case !list.isList():
 		return bad(column.String(), "%s where a list of messages is due", list.kind())
 	}
+	return c.each(list, column.String())
+}
+
+// each writes the messages of a list, each by its own shape.
+func (c *conversion) each(list value, key string) (f *fault) {
 	for i, m := range list.items() {
-		var f *fault
-		switch {
-		case isSpoken(m):
-			f = c.spoken(m, element(column.String(), i, ""))
-		case isParted(m):
-			f = c.parted(m, element(column.String(), i, ""))
-		default: // as a format reads it, or at fault in its words
-			c.next()
-			c.out = append(c.out, m...)
-		}
-		if f != nil {
-			return f
+		if f = c.one(m, element(key, i, "")); f != nil {
+			break
 		}
 	}
+	return f
+}
+
+func (c *conversion) one(m value, key string) *fault {
+	switch {
+	case isSpoken(m):
+		return c.spoken(m, key)
+	case isParted(m):
+		return c.parted(m, key)
+	}
+	c.next() // as a format reads it, or at fault in its words
+	c.out = append(c.out, m...)
 	return nil
 }
 

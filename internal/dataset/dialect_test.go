@@ -57,6 +57,10 @@ func TestDialectsBecomeMessages(t *testing.T) {
 		{"instructions with a history", `{"instruction": "i", "input": "x", "output": "o", "system": "s", "history": [["q1", "a1"], ["q2", "a2"]]}`, recipe.Source{},
 			`{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}, {"role": "user", "content": "q2"}, {"role": "assistant", "content": "a2"},
 			{"role": "user", "content": "i\n\nx"}, {"role": "assistant", "content": "o"}], "instruction": "i", "input": "x", "output": "o", "history": [["q1", "a1"], ["q2", "a2"]]}`},
+		{"a prompt in the other spelling, a completion without its list", `{"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "a"}, "rejected": 1}`,
+			recipe.Source{Fields: map[string]recipe.Field{"prompt": field("conversations"), "completion": field("chosen")}},
+			`{"prompt": [{"role": "user", "content": "q"}], "completion": [{"role": "assistant", "content": "a"}], "rejected": 1}`},
+		{"a prompt of messages beside text", `{"prompt": {"role": "user", "content": "q"}, "completion": "a", "id": 1}`, recipe.Source{}, `{"prompt": [{"role": "user", "content": "q"}], "completion": "a", "id": 1}`},
 		{"instructions that are named messages", `{"instruction": "i", "output": "o"}`, recipe.Source{Format: "messages"},
 			`{"messages": [{"role": "user", "content": "i"}, {"role": "assistant", "content": "o"}], "instruction": "i", "output": "o"}`},
 	} {
@@ -88,6 +92,7 @@ func decoded(t *testing.T, text string) (v any) {
 func TestFaultsOfDialectsHaveTheRowsPlaces(t *testing.T) {
 	const spokenRow = `{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}` + "\n"
 	const partedRow = `{"messages": [{"role": "user", "content": [{"type": "text", "value": "q"}]}, {"role": "assistant", "content": "a"}]}` + "\n"
+	const sidesRow = `{"prompt": [{"from": "human", "value": "q"}], "completion": {"from": "gpt", "value": "a"}}` + "\n"
 	const pastRow = `{"instruction": "i", "output": "o", "system": "", "history": []}` + "\n"
 	for _, c := range []struct{ name, first, row, want string }{
 		{"an unknown speaker", spokenRow, `{"conversations": [{"from": "humna", "value": "q"}]}`,
@@ -112,6 +117,11 @@ func TestFaultsOfDialectsHaveTheRowsPlaces(t *testing.T) {
 		{"a part without its value", partedRow, `{"messages": [{"role": "user", "content": [{"type": "text", "value": "a"}, {"type": "text"}]}]}`, `rows.jsonl:2: messages.0.content.1.value: missing`},
 		{"a role of nobody", partedRow, `{"messages": [{"role": "usr", "content": [{"type": "text", "value": "a"}]}]}`,
 			`rows.jsonl:2: messages.0.role: "usr" is not a role (system, user, assistant, tool); did you mean "user"?`},
+		{"a speaker of a side", sidesRow, `{"prompt": [{"from": "human", "value": "q"}, {"from": "mod", "value": "q"}], "completion": "a"}`,
+			`rows.jsonl:2: prompt.1.from: "mod" is not a speaker (human, gpt, system, function_call, observation, tool)`},
+		{"a side's only message", sidesRow, `{"prompt": "q", "completion": {"from": "gpt", "value": "a", "train": 1}}`, `rows.jsonl:2: completion.train: a number where true or false is due`},
+		{"a side of numbers", sidesRow, `{"prompt": 1, "completion": "a"}`, `rows.jsonl:2: prompt: a number where text or messages are due`},
+		{"a side that is missing", sidesRow, `{"prompt": "q"}`, `rows.jsonl:2: completion: missing; the row has prompt (by its first row, rows.jsonl:1, the source is prompt_completion)`},
 		{"a history of texts", pastRow, `{"instruction": "i", "output": "o", "history": ["q"]}`, `rows.jsonl:2: history.0: text where [question, answer] is due`},
 		{"half an exchange", pastRow, `{"instruction": "i", "output": "o", "history": [["q", "a"], ["q"]]}`, `rows.jsonl:2: history.1: 1 texts where [question, answer] is due`},
 		{"a null answer", pastRow, `{"instruction": "i", "output": "o", "history": [["q", null]]}`, `rows.jsonl:2: history.0.1: null where [question, answer] is due, two texts`},

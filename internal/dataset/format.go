@@ -22,6 +22,15 @@ type format struct {
 
 func (f format) fields() []string { return slices.Concat(f.required, f.optional) }
 
+// columns are those of a row whose names are ours.
+func (f format) columns() map[string]*column {
+	all := map[string]*column{}
+	for _, field := range f.fields() {
+		all[field] = newColumn(field)
+	}
+	return all
+}
+
 // mappable are the fields that the recipe's fields may map columns to.
 func (f format) mappable() []string {
 	if f.joins != nil {

@@ -21,6 +21,7 @@ func FuzzRow(f *testing.F) {
 		`{"messages": [[], 1, {"role": 1}]}`, `{"messages": {"role": "user"}}`, `{"prompt": {"a": 1}, "completion": ["b"]}`, `{"chosen": 1, "rejected": 2}`, `{"text": []}`, `{"text": ""}`,
 		`{"conversations": [{"from": "human", "value": "q"}, {"from": "function_call", "value": "{\"name\": \"f\"}"}], "system": "s", "tools": "[{\"name\": 1}]"}`,
 		`{"conversation": [{"role": "user", "content": [{"type": "text", "value": "q"}, {"type": "tool_call", "value": {"name": "f", "arguments": {}}}]}], "messages": 1}`,
+		`{"prompt": [{"from": "human", "value": "q"}], "completion": {"from": "gpt", "value": "a"}, "tools": 1}`, `{"prompt": {"role": "user", "content": "q"}, "completion": ""}`,
 		`{"instruction": "i", "output": "o", "history": [["a", "b"], ["c"]], "system": "s"}`,
 	} {
 		f.Add([]byte(s))

@@ -49,7 +49,13 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	if s.format = f; t == nil && !f.bare {
 		return s.untokenized()
 	}
-	return s.compile()
+	if p := s.compile(); p != nil {
+		return p
+	}
+	if f.name == "prompt_completion" {
+		s.hearSides(row)
+	}
+	return nil
 }
 
 // converse settles on conversations, whose rows are rewritten.
@@ -71,10 +77,7 @@ func (s *source) converse(row value, at diag.Pos, t *chat.Template) *problem {
 		}
 	}
 	s.given["prompt"], s.given["completion"] = newColumn("instruction", "input"), newColumn("output")
-	s.columns = map[string]*column{}
-	for _, field := range s.format.fields() {
-		s.columns[field] = newColumn(field)
-	}
+	s.columns = s.format.columns()
 	return nil
 }
 
@@ -165,10 +168,7 @@ func (s *source) hint() string {
 
 // compile makes the columns of the format out of fields.
 func (s *source) compile() *problem {
-	s.columns = map[string]*column{}
-	for _, field := range s.format.fields() {
-		s.columns[field] = newColumn(field)
-	}
+	s.columns = s.format.columns()
 	known := s.format.mappable()
 	for field, paths := range s.format.joins {
 		s.columns[field] = newColumn(paths...)
