@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 			e.Values[hubKey{}] = &scriptHub{}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "faulty": faulty, "serves": serves, "hub": onHub},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "faulty": faulty, "serves": serves, "hub": onHub, "tokenizer": writeTokenizer},
 	})
 }
 
@@ -119,4 +119,16 @@ func onHub(ts *testscript.TestScript, neg bool, args []string) {
 		return err
 	}))
 	ts.Setenv("COMMIT", h.server.Add(args[0], files, card))
+}
+
+// writeTokenizer puts the files of a small published tokenizer into a folder: tokenizer DIR.
+func writeTokenizer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: tokenizer DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	for name, text := range hubtest.Tokenizer() {
+		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 }
