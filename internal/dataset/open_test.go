@@ -28,7 +28,7 @@ func byteTemplate(t testing.TB, section recipe.Chat) *chat.Template {
 	if section.TrainOn == "" {
 		section.TrainOn = "all_assistant_messages"
 	}
-	tpl, err := chat.New(section, tokenizer.Bytes())
+	tpl, err := chat.New(section, tokenizer.Bytes(), chat.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
