@@ -16,7 +16,7 @@ import (
 // tokenizerFiles are what a model's tokenizer is made of, and its chat templates.
 var tokenizerFiles = []string{
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-	"chat_template.jinja", "chat_template.json", "additional_chat_templates/*", "*.tiktoken", "tiktoken.model", "tekken.json",
+	"chat_template.jinja", "additional_chat_templates/*", "*.tiktoken", "tiktoken.model", "tekken.json",
 }
 
 // maxTemplate bounds a template's file, in bytes.

@@ -12,7 +12,6 @@ import (
 
 	"trainer/internal/chat"
 	"trainer/internal/dataset"
-	"trainer/internal/hub"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -33,7 +32,7 @@ func (a *app) openData(c *cli.Context, path string, sets ...string) (*runner.Inp
 		return nil, err
 	}
 	own := strings.HasPrefix(r.BaseModel, runner.SandboxPrefix)
-	return runner.Open(c.Context, r, hub.New(a.getenv), own || c.Bool("sandbox"))
+	return runner.Open(c.Context, r, a.hub(c), own || c.Bool("sandbox"))
 }
 
 // setOf is the set that --split names.

@@ -16,13 +16,13 @@ import (
 
 // compared is what came of reading the same rows in two ways.
 type compared struct {
-	Rows int         `json:"rows"` // compared, up to the first difference
-	Same bool        `json:"same"`
-	Diff *difference `json:"difference,omitempty"`
+	Rows int     `json:"rows"` // compared, up to the first difference
+	Same bool    `json:"same"`
+	Diff *parted `json:"difference,omitempty"`
 }
 
-// difference is the first token at which two ways of reading a row differ.
-type difference struct {
+// parted is the first token at which two ways of reading a row differ.
+type parted struct {
 	At      string            `json:"at"`                // of the row
 	Example int               `json:"example,omitempty"` // of the row, from 1; 0 where that is not it
 	Token   int               `json:"token,omitempty"`   // of the example, from 1
@@ -51,7 +51,7 @@ func (a *app) against(c *cli.Context, in *runner.Inputs, set *dataset.Set, first
 	if c.IsSet("limit") {
 		n = min(n, first+c.Int("limit"))
 	}
-	sides := [2]side{{filepath.Base(in.Recipe.Path()), in, set}, {name, other, theirs}}
+	sides := [2]reading{{filepath.Base(in.Recipe.Path()), in, set}, {name, other, theirs}}
 	out := compared{}
 	for i := first; i < n && out.Diff == nil; i++ {
 		if out.Diff, err = differ(sides, i); err != nil {
@@ -60,7 +60,7 @@ func (a *app) against(c *cli.Context, in *runner.Inputs, set *dataset.Set, first
 		out.Rows++
 	}
 	if out.Diff == nil && !c.IsSet("limit") && theirs.Len() != n {
-		out.Diff = &difference{At: set.At(n - 1).String(), What: fmt.Sprintf("it is the last of %d rows, and %s has %d", n, name, theirs.Len())}
+		out.Diff = &parted{At: set.At(n - 1).String(), What: fmt.Sprintf("it is the last of %d rows, and %s has %d", n, name, theirs.Len())}
 	}
 	out.Same = out.Diff == nil
 	return a.printCompared(c, out, name)
@@ -96,21 +96,21 @@ func (a *app) otherwise(c *cli.Context, path, name string) (*runner.Inputs, erro
 	return a.openData(c, path, "tokenizer="+name)
 }
 
-// side is one of two ways of reading rows.
-type side struct {
+// reading is one of two ways of reading rows.
+type reading struct {
 	name string
 	in   *runner.Inputs
 	set  *dataset.Set
 }
 
 // differ finds the first token of row i at which the sides differ; nil where they do not.
-func differ(sides [2]side, i int) (*difference, error) {
+func differ(sides [2]reading, i int) (*parted, error) {
 	at := sides[0].set.At(i)
 	if n := sides[1].set.Len(); i >= n {
-		return &difference{At: at.String(), What: fmt.Sprintf("%s has %d rows, and this is row %d", sides[1].name, n, i+1)}, nil
+		return &parted{At: at.String(), What: fmt.Sprintf("%s has %d rows, and this is row %d", sides[1].name, n, i+1)}, nil
 	}
 	if sides[1].set.At(i).Line != at.Line {
-		return &difference{At: at.String(), What: fmt.Sprintf("row %d of %s is another one: the two do not have the same rows", i+1, sides[1].name)}, nil
+		return &parted{At: at.String(), What: fmt.Sprintf("row %d of %s is another one: the two do not have the same rows", i+1, sides[1].name)}, nil
 	}
 	var exs [2][]chat.Example
 	for k, s := range sides {
@@ -124,7 +124,7 @@ func differ(sides [2]side, i int) (*difference, error) {
 		if what == "" {
 			continue
 		}
-		d := &difference{At: at.String(), Token: token + 1, What: what}
+		d := &parted{At: at.String(), Token: token + 1, What: what}
 		if len(exs[0]) > 1 || len(exs[1]) > 1 {
 			d.Example = k + 1
 		}
@@ -134,7 +134,7 @@ func differ(sides [2]side, i int) (*difference, error) {
 		return d, nil
 	}
 	if len(exs[0]) != len(exs[1]) {
-		return &difference{At: at.String(), What: fmt.Sprintf("%d examples, and %d", len(exs[0]), len(exs[1]))}, nil
+		return &parted{At: at.String(), What: fmt.Sprintf("%d examples, and %d", len(exs[0]), len(exs[1]))}, nil
 	}
 	return nil, nil
 }
@@ -156,7 +156,7 @@ func parting(x, y chat.Example) (token int, what string) {
 }
 
 // excerpts are the tokens around the one at which a side parts from the other.
-func excerpts(s side, ex chat.Example, token int) report.Excerpts {
+func excerpts(s reading, ex chat.Example, token int) report.Excerpts {
 	pieces := shownPieces(s.in.Tokenizer, ex)
 	n := 0
 	k := slices.IndexFunc(pieces, func(p report.ShownPiece) bool { n += len(p.IDs); return n > token })

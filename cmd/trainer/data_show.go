@@ -24,7 +24,7 @@ func (a *app) dataShow() *cli.Command {
 			"With --against, the first token is shown at which another template, tokenizer or recipe gives something else; then the exit code is 1.\n\n" +
 			"Examples:\n  trainer data show recipes/quickstart.yaml\n  trainer data show recipe.yaml --from data/train.jsonl:311\n" +
 			"  trainer data show recipe.yaml --row 7 --limit 20 --html rows.html\n  trainer data show recipe.yaml --against my.jinja",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, splitFlag,
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, onlineFlag, splitFlag,
 			&cli.IntFlag{Name: "row", Usage: "begin at row `N` of the set, counted from 1 in file order"},
 			&cli.StringFlag{Name: "from", Usage: "begin at the row that stands at `FILE:LINE`"},
 			&cli.IntFlag{Name: "limit", Usage: "show `N` rows: 3, or 1 from a place on; beside --against, compare so many rows instead of all"},

@@ -21,7 +21,7 @@ func (a *app) dataStats() *cli.Command {
 			"are bad, overlong or train nothing, with places, and rows that render to the same tokens as another: within train, and between\n" +
 			"train and validation, where they make eval/loss look better than it is. Bad and overlong rows end nothing here: they are counted.\n\n" +
 			"Examples:\n  trainer data stats recipes/quickstart.yaml\n  trainer data stats recipe.yaml --json",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag},
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, onlineFlag},
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
 			if err != nil {
@@ -57,8 +57,9 @@ func (a *app) gather(c *cli.Context, path string) (report.RowStats, error) {
 		return report.RowStats{}, err
 	}
 	out := report.RowStats{Recipe: path, MaxLength: asked.Dataset.MaxLength, Overlong: asked.Dataset.Overlong, OnBadRow: asked.Dataset.OnBadRow}
-	for _, t := range in.Data.Tallies {
-		out.Sources = append(out.Sources, report.SourceStats(t))
+	for _, s := range in.Data.Sources() {
+		out.Sources = append(out.Sources, report.SourceStats{Name: s.Name, Format: s.Format, Told: s.Told, Read: s.Counts.Seen, Kept: s.Rows,
+			Bad: s.Counts.Bad, Untrained: s.Counts.Untrained, Dropped: s.Counts.Overlong, Cut: s.Counts.Cut, Tokens: s.Counts.Tokens, Trained: s.Counts.Trained})
 	}
 	for _, p := range in.Data.Skipped[:min(shownBad, len(in.Data.Skipped))] {
 		out.BadRows = append(out.BadRows, p.String())

@@ -14,7 +14,6 @@ import (
 	"trainer/internal/chat"
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
-	"trainer/internal/hub"
 	"trainer/internal/tokenizer"
 	"trainer/recipe"
 	"trainer/runner"
@@ -32,7 +31,7 @@ func (a *app) dataTokenize() *cli.Command {
 			"Without --tokenizer, the argument is a recipe, and its rows are printed so, as they will train.\n\n" +
 			"Examples:\n  trainer data tokenize --tokenizer qwen3/ texts.jsonl > ids.jsonl\n  echo '{\"text\": \"hi\"}' | trainer data tokenize --tokenizer bytes --offsets -\n" +
 			"  trainer data tokenize --tokenizer qwen3/ --decode ids.jsonl\n  trainer data tokenize recipe.yaml --limit 3",
-		Flags: []cli.Flag{setFlag, sandboxFlag, splitFlag,
+		Flags: []cli.Flag{setFlag, sandboxFlag, onlineFlag, splitFlag,
 			&cli.StringFlag{Name: "tokenizer", Usage: "`PATH` of a tokenizer, a folder or file; bytes is the sandbox's own"},
 			&cli.StringFlag{Name: "template", Value: "auto", Usage: "for chat rows: the `FILE` of a template, auto (the tokenizer's own) or none"},
 			&cli.StringFlag{Name: "train-on", Value: "all_assistant_messages", Usage: "`MODE` of chat.train_on"},
@@ -73,7 +72,7 @@ func (a *app) tokenizeFile(c *cli.Context, path string, out io.Writer) error {
 	if err := notWith(c, "is of a recipe, and --tokenizer reads a file of rows", "set", "sandbox", "split"); err != nil {
 		return err
 	}
-	tok, err := runner.OpenTokenizer(c.Context, hub.New(a.getenv), c.String("tokenizer"))
+	tok, err := runner.OpenTokenizer(c.Context, a.hub(c), c.String("tokenizer"))
 	if err != nil {
 		return &usage{fmt.Sprintf("trainer data tokenize: --tokenizer: %v", err)}
 	}

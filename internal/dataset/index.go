@@ -43,7 +43,15 @@ func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped 
 	if !row.isObject() {
 		return nil, false, false, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
 	}
-	if exs, f = s.format.encode(s, row, x.template); f != nil {
+	given := row
+	if f = s.unheard(row); f == nil {
+		row, f = s.canonical(row)
+	}
+	if f == nil {
+		exs, f = s.format.encode(s, row, x.template)
+		f = s.restore(given, f)
+	}
+	if f != nil {
 		if f.other {
 			f.msg += s.shape()
 		}

@@ -37,17 +37,16 @@ func TestRowsThatTrainNothingAreToldTogether(t *testing.T) {
 	}
 }
 
-func TestTalliesAddUp(t *testing.T) {
+func TestCountsAddUp(t *testing.T) {
 	long := fmt.Sprintf(`{"messages": [{"role": "assistant", "content": %q}]}`, strings.Repeat("a", 50))
 	file := strings.Join([]string{silentRow, `{"messages": [{"role": "assistant", "content": "a"}]}`, "{}", long}, "\n")
 	f := newFixture(t, map[string]string{"rows.jsonl": file, "more.jsonl": file}, recipe.Source{Path: "rows.jsonl"}, recipe.Source{Path: "more.jsonl", Format: "messages"})
 	f.r.Dataset.OnBadRow, f.r.Dataset.Overlong, f.r.Dataset.MaxLength = "skip", "drop", 20
 	data := f.mustOpen(t)
-	want := []Tally{
-		{Name: "rows.jsonl", Format: "messages", Told: "the columns of rows.jsonl:1", Read: 4, Kept: 1, Bad: 2, Untrained: 1, Dropped: 1, Tokens: 4, Trained: 2},
-		{Name: "more.jsonl", Format: "messages", Told: "the recipe", Read: 4, Kept: 1, Bad: 2, Untrained: 1, Dropped: 1, Tokens: 4, Trained: 2},
-	}
-	if got := data.Tallies; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	want := Counts{Seen: 4, Bad: 2, Untrained: 1, Overlong: 1, Tokens: 4, Trained: 2}
+	for _, s := range data.Sources() {
+		if s.Counts != want || s.Rows != 1 {
+			t.Errorf("%s: %d rows, %+v, want 1 and %+v", s.Name, s.Rows, s.Counts, want)
+		}
 	}
 }

@@ -27,7 +27,7 @@ type RowStats struct {
 type SourceStats struct {
 	Name      string `json:"name"`
 	Format    string `json:"format"`
-	Told      string `json:"format_by"` // what told the format
+	Told      string `json:"format_told"` // what told the format
 	Read      int    `json:"rows_read"`
 	Kept      int    `json:"rows"`
 	Bad       int    `json:"bad"`
@@ -93,7 +93,7 @@ func sourceTable(w io.Writer, sources []SourceStats) error {
 	for _, s := range sources {
 		rows = append(rows, []string{s.Name, Count(s.Read), Count(s.Kept), Count(s.Bad), Count(s.Untrained), Count(s.Dropped), Count(s.Cut), Count(s.Tokens), Count(s.Trained), s.Format, s.Told})
 	}
-	return Table(w, []string{"source", "read", "kept", "bad", "untrained", "dropped", "cut", "tokens", "trained", "format", "told by"}, rows)
+	return Table(w, []string{"source", "read", "kept", "bad", "untrained", "dropped", "cut", "tokens", "trained", "format", "told"}, rows)
 }
 
 func setText(b *strings.Builder, s SetStats, width int) error {
