@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ const (
 // still render the rows, and is judged by them.
 func (p *published) probe(faults *diag.List, tok *tokenizer.Tokenizer, dated bool) {
 	p.calls = p.callForm()
+	p.oneCall = p.dropsCalls()
 	question := jinja.NewDict("role", "user", keyContent, probeQuestion)
 	answer := jinja.NewDict("role", "assistant", keyContent, probeAnswer)
 	o, asked := p.options, false
@@ -94,26 +96,42 @@ func hasControl(tok *tokenizer.Tokenizer, text string) bool {
 
 // callForm finds the form of arguments that the template writes: the object if it writes that, else JSON text.
 func (p *published) callForm() callForm {
-	object := jinja.NewDict("probe", probeValue)
-	for _, form := range []struct {
-		form      callForm
-		arguments jinja.Value
-	}{{callAsObject, object}, {callAsText, jinja.JSON(object)}} {
-		call := jinja.NewDict("id", "probe0001", "type", "function", "function", jinja.NewDict("name", "probe_tool", "arguments", form.arguments))
-		messages := []*jinja.Dict{
-			jinja.NewDict("role", "user", keyContent, probeQuestion),
-			jinja.NewDict("role", "assistant", keyContent, "", keyToolCalls, &jinja.List{Items: []jinja.Value{call}}),
-		}
-		o := p.options
-		if o.Now == nil {
-			o.Now = func() time.Time { return time.Unix(0, 0).UTC() }
-		}
-		out, err := p.template(true).Render(hf.Conversation{Messages: messages, Tools: []*jinja.Dict{probeTool()}}, o)
-		if err == nil && strings.Contains(out.Text, probeValue) {
-			return form.form
+	for _, form := range []callForm{callAsObject, callAsText} {
+		if text, err := p.renderCalls(form, probeValue); err == nil && strings.Contains(text, probeValue) {
+			return form
 		}
 	}
 	return callAsGiven
+}
+
+// dropsCalls tells whether the template writes a tool call, and not the second one beside it.
+func (p *published) dropsCalls() bool {
+	const second = "another value"
+	text, err := p.renderCalls(p.calls, probeValue, second)
+	return err == nil && strings.Contains(text, probeValue) && !strings.Contains(text, second)
+}
+
+// renderCalls renders an answer with a tool call for each value.
+func (p *published) renderCalls(form callForm, values ...string) (string, error) {
+	calls := &jinja.List{}
+	for i, v := range values {
+		call := jinja.NewDict("id", fmt.Sprintf("probe%04d", i), "type", "function",
+			"function", jinja.NewDict("name", "probe_tool", "arguments", form.arguments(jinja.NewDict("probe", v))))
+		calls.Items = append(calls.Items, call)
+	}
+	messages := []*jinja.Dict{
+		jinja.NewDict("role", "user", keyContent, probeQuestion),
+		jinja.NewDict("role", "assistant", keyContent, "", keyToolCalls, calls),
+	}
+	o := p.options
+	if o.Now == nil {
+		o.Now = func() time.Time { return time.Unix(0, 0).UTC() }
+	}
+	out, err := p.template(true).Render(hf.Conversation{Messages: messages, Tools: []*jinja.Dict{probeTool()}}, o)
+	if err != nil {
+		return "", err
+	}
+	return out.Text, nil
 }
 
 func probeTool() *jinja.Dict {
