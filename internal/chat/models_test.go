@@ -37,7 +37,7 @@ func TestRealModels(t *testing.T) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<26)
 	toks, tpls := map[string]*tokenizer.Tokenizer{}, map[string]*Template{}
-	counts := map[string]*struct{ rows, refused, split, masks int }{}
+	counts := map[string]*struct{ rows, refused, split, apart, masks int }{}
 	for lines.Scan() {
 		var e encoded
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
@@ -56,7 +56,7 @@ func TestRealModels(t *testing.T) {
 			if tpls[e.Name], err = New(section, toks[e.Model], Source{e.Name, e.Template}); err != nil {
 				t.Fatalf("%s: %v", e.Name, err)
 			}
-			counts[e.Name] = &struct{ rows, refused, split, masks int }{}
+			counts[e.Name] = &struct{ rows, refused, split, apart, masks int }{}
 		}
 		tpl, n := tpls[e.Name], counts[e.Name]
 		text, _ := json.Marshal(map[string]any{"messages": e.Messages, "tools": e.Tools})
@@ -75,6 +75,10 @@ func TestRealModels(t *testing.T) {
 		if len(exs) > 1 {
 			n.split++
 		}
+		if n := len(prompt); !slices.Equal(ex.IDs, e.IDs) && tpl.tok.Decode(ex.IDs) == tpl.tok.Decode(e.IDs) && slices.Equal(ex.IDs[:n], prompt) && !slices.Equal(e.IDs[:n], prompt) {
+			counts[e.Name].apart++ // in the text as a whole a token reaches over the end of the prompt
+			continue
+		}
 		if !slices.Equal(ex.IDs, e.IDs) {
 			t.Errorf("%s: %s\n got %q\nwant %q", e.Name, e.Messages, tpl.tok.Decode(ex.IDs), tpl.tok.Decode(e.IDs))
 			continue
@@ -90,7 +94,7 @@ func TestRealModels(t *testing.T) {
 		}
 	}
 	for name, n := range counts {
-		t.Logf("%s: %d conversations as transformers has them, %d in several examples, %d masks; %d refused", name, n.rows-n.refused, n.split, n.masks, n.refused)
+		t.Logf("%s: %d conversations as transformers has them, %d in several examples, %d but for a token over the end of the prompt, %d masks; %d refused", name, n.rows-n.refused, n.split, n.apart, n.masks, n.refused)
 		if n.refused*2 > n.rows {
 			t.Errorf("%s: %d of %d are refused", name, n.refused, n.rows)
 		}
