@@ -161,7 +161,7 @@ func lostValue(i int, key string, v jinja.Value, rendered string) error {
 		for k, item := range v.All() {
 			name, _ := k.(string)
 			if !hasText(rendered, name) {
-				return lostFault(i, key, name)
+				return lostFault(i, key+"."+name, name)
 			}
 			if err := lostValue(i, key+"."+name, item, rendered); err != nil {
 				return err

@@ -52,9 +52,10 @@ func (p *published) probe(faults *diag.List, tok *tokenizer.Tokenizer, dated boo
 		faults.Add(diag.Pos{}, "chat.template", "it writes %q before an answer, and nothing of that as a generation prompt, so sampling would not start where training does; let it write the header where add_generation_prompt is true",
 			whole.Text[len(prompt.Text):at])
 	}
-	if p.nextEnds && !p.endsByNext(tok, whole.Text, question, answer) {
+	rest := strings.TrimSpace(whole.Text[at+len(probeAnswer):])
+	if p.nextEnds && (rest != "" || !p.endsByNext(tok, whole.Text, question, answer)) {
 		behind := ""
-		if rest := strings.TrimSpace(whole.Text[at+len(probeAnswer):]); rest != "" {
+		if rest != "" {
 			behind = ": " + head(rest) + " is not one of " + tok.Name()
 		}
 		faults.Add(diag.Pos{}, "chat.template", "it ends an answer with no token that a model could stop with%s; an end token is a single control token of the tokenizer, such as {{ eos_token }}", behind)
