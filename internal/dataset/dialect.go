@@ -61,8 +61,6 @@ func dialectOf(list value, renamed bool) *dialect {
 	switch first := list.item(0); {
 	case first != nil && isSpoken(first):
 		name = "conversations of from and value"
-	case first != nil && isParted(first):
-		name = "messages whose parts have type and value"
 	case !renamed:
 		return nil
 	}
@@ -330,11 +328,8 @@ func (c *conversion) each(list value, key string) (f *fault) {
 }
 
 func (c *conversion) one(m value, key string) *fault {
-	switch {
-	case isSpoken(m):
+	if isSpoken(m) {
 		return c.spoken(m, key)
-	case isParted(m):
-		return c.parted(m, key)
 	}
 	c.next() // as a format reads it, or at fault in its words
 	c.out = append(c.out, m...)
@@ -461,4 +456,20 @@ func (c *conversion) call(v value, key string) *fault {
 	c.out = append(append(c.out, name...), `,"arguments":`...)
 	c.out = append(append(c.out, arguments...), '}')
 	return c.others(v, key, []string{"function"}, []string{"name", "arguments", "parameters", "type"})
+}
+
+// appendQuoted writes JSON text. What it is given is UTF-8, as it comes from rows that were checked.
+func appendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := 0; i < len(s); i++ {
+		switch b := s[i]; {
+		case b == '"' || b == '\\':
+			dst = append(dst, '\\', b)
+		case b < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', "0123456789abcdef"[b>>4], "0123456789abcdef"[b&15])
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return append(dst, '"')
 }

@@ -51,9 +51,6 @@ func TestDialectsBecomeMessages(t *testing.T) {
 		{"columns of other names", `{"dialog": [{"from": "user", "value": "q"}], "sys": "s", "functions": [{"name": "f"}], "messages": 1}`,
 			recipe.Source{Fields: map[string]recipe.Field{"messages": field("dialog"), "system": field("sys"), "tools": field("functions")}},
 			`{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "tools": [{"type": "function", "function": {"name": "f"}}]}`},
-		{"parts with reasoning and a call", `{"messages": [{"role": "user", "content": [{"type": "text", "value": "q"}]}, {"role": "assistant", "content": [{"type": "reasoning", "value": "hm"}, {"type": "text", "value": "a\t"}, {"type": "text", "value": "b"},
-			{"type": "tool_call", "value": "{\"name\": \"f\", \"arguments\": {}}"}]}, {"role": "tool", "content": "r"}]}`, recipe.Source{},
-			`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "reasoning_content": "hm", "content": "a\tb", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {}}}]}, {"role": "tool", "content": "r"}]}`},
 		{"instructions with a history", `{"instruction": "i", "input": "x", "output": "o", "system": "s", "history": [["q1", "a1"], ["q2", "a2"]]}`, recipe.Source{},
 			`{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}, {"role": "user", "content": "q2"}, {"role": "assistant", "content": "a2"},
 			{"role": "user", "content": "i\n\nx"}, {"role": "assistant", "content": "o"}], "instruction": "i", "input": "x", "output": "o", "history": [["q1", "a1"], ["q2", "a2"]]}`},
@@ -91,7 +88,6 @@ func anyOf(t *testing.T, text string) (v any) {
 // What is wrong with a row of a dialect is placed where the row has it, not where the rewritten one would.
 func TestFaultsOfDialectsHaveTheRowsPlaces(t *testing.T) {
 	const spokenRow = `{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}` + "\n"
-	const partedRow = `{"messages": [{"role": "user", "content": [{"type": "text", "value": "q"}]}, {"role": "assistant", "content": "a"}]}` + "\n"
 	const sidesRow = `{"prompt": [{"from": "human", "value": "q"}], "completion": {"from": "gpt", "value": "a"}}` + "\n"
 	const pastRow = `{"instruction": "i", "output": "o", "system": "", "history": []}` + "\n"
 	for _, c := range []struct{ name, first, row, want string }{
@@ -112,11 +108,6 @@ func TestFaultsOfDialectsHaveTheRowsPlaces(t *testing.T) {
 		{"two system messages", spokenRow, `{"system": "s", "conversations": [{"from": "system", "value": "t"}]}`, `rows.jsonl:2: system: stands beside a system message in conversations; one is due`},
 		{"a system column of numbers", spokenRow, `{"system": 1, "conversations": []}`, `rows.jsonl:2: system: a number where text is due`},
 		{"tools that are no list", spokenRow, `{"conversations": [], "tools": "{}"}`, `rows.jsonl:2: tools: an object where a list of functions is due`},
-		{"a part of another type", partedRow, `{"messages": [{"role": "user", "content": [{"type": "image", "value": "x"}]}]}`,
-			`rows.jsonl:2: messages.0.content.0.type: "image" cannot be rendered; only parts of text, reasoning and tool_call`},
-		{"a part without its value", partedRow, `{"messages": [{"role": "user", "content": [{"type": "text", "value": "a"}, {"type": "text"}]}]}`, `rows.jsonl:2: messages.0.content.1.value: missing`},
-		{"a role of nobody", partedRow, `{"messages": [{"role": "usr", "content": [{"type": "text", "value": "a"}]}]}`,
-			`rows.jsonl:2: messages.0.role: "usr" is not a role (system, user, assistant, tool); did you mean "user"?`},
 		{"a speaker of a side", sidesRow, `{"prompt": [{"from": "human", "value": "q"}, {"from": "mod", "value": "q"}], "completion": "a"}`,
 			`rows.jsonl:2: prompt.1.from: "mod" is not a speaker (human, gpt, system, function_call, observation, tool)`},
 		{"a side's only message", sidesRow, `{"prompt": "q", "completion": {"from": "gpt", "value": "a", "train": 1}}`, `rows.jsonl:2: completion.train: a number where true or false is due`},
