@@ -1,13 +1,93 @@
 package tokenizer
 
-import "fmt"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Bytes is the vocabulary of the sandbox's own models, 272 ids: 0 to 255 are bytes, 256 to 271 the control tokens
-// <|begin|>, <|end|>, <|system|>, <|user|>, <|assistant|>, <|tool|> and <|reserved_0|> to <|reserved_9|>.
+// <|begin|>, <|end|>, <|system|>, <|user|>, <|assistant|>, <|tool|> and <|reserved_0|> to <|reserved_9|>. A round trip gives the
+// same bytes, also where they are no UTF-8.
 func Bytes() *Tokenizer {
 	control := []string{"<|begin|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"}
 	for i := range 10 {
 		control = append(control, fmt.Sprintf("<|reserved_%d|>", i))
 	}
-	return &Tokenizer{name: "bytes", control: control}
+	h := sha256.New()
+	fmt.Fprintf(h, "bytes 0-255, then %q", control)
+	end := 256 + int32(slices.Index(control, "<|end|>"))
+	return &Tokenizer{name: "bytes", hash: hex.EncodeToString(h.Sum(nil)), vocabulary: byteVocabulary(control), end: end}
 }
+
+// byteVocabulary is a token a byte, and control tokens from 256 on.
+type byteVocabulary []string
+
+func (v byteVocabulary) size() int { return 256 + len(v) }
+
+func (v byteVocabulary) encode(dst []int32, text string, counts counter, ends bool) (ids []int32, behind []int) {
+	at := len(dst)
+	dst = slices.Grow(dst, len(text))
+	if ends {
+		behind = make([]int, 0, len(text))
+	}
+	add := func(id int32, to int) {
+		dst = append(dst, id)
+		if ends {
+			behind = append(behind, to)
+		}
+	}
+	if !counts.all && counts.where == nil && !ends { // by far the most calls, and the longest
+		dst = dst[:at+len(text)]
+		for i := range len(text) {
+			dst[at+i] = int32(text[i])
+		}
+		return dst, nil
+	}
+	for i := 0; i < len(text); {
+		if id, ok := v.at(text[i:]); ok {
+			if to := i + len(v[id-256]); counts.control(span{i, to}) {
+				add(id, to)
+				i = to
+				continue
+			}
+		}
+		add(int32(text[i]), i+1)
+		i++
+	}
+	return dst, behind
+}
+
+// at is the control token that text starts with. Every name ends in the only |> it has, so at most one fits.
+func (v byteVocabulary) at(text string) (int32, bool) {
+	if !strings.HasPrefix(text, "<|") {
+		return 0, false
+	}
+	i := slices.IndexFunc(v, func(name string) bool { return strings.HasPrefix(text, name) })
+	return int32(256 + i), i >= 0
+}
+
+// decode shows an id outside of the vocabulary as "<|unknown 300|>".
+func (v byteVocabulary) decode(ids []int32) string {
+	out := make([]byte, 0, len(ids))
+	for _, id := range ids {
+		switch {
+		case id >= 0 && id < 256:
+			out = append(out, byte(id))
+		case v.isControl(id):
+			out = append(out, v[id-256]...)
+		default:
+			out = fmt.Appendf(out, "<|unknown %d|>", id)
+		}
+	}
+	return string(out)
+}
+
+func (v byteVocabulary) controlID(name string) (int32, bool) {
+	i := slices.Index(v, name)
+	return int32(256 + i), i >= 0
+}
+
+func (v byteVocabulary) isControl(id int32) bool { return id >= 256 && int(id) < v.size() }

@@ -1,103 +1,139 @@
-// Package tokenizer turns text into token ids and back. A round trip gives the same bytes, also where they are no
-// UTF-8, and text that happens to spell a control token stays text unless the caller asks otherwise: rows come from
-// strangers, and a row must not be able to end its own turn.
+// Package tokenizer turns text into token ids and back, as the model was trained to see it. Open reads what published models ship:
+// tokenizer.json of the Hugging Face library, tiktoken ranks, Mistral's tekken.json. Ids are the reference's, to the last one, or the
+// file is refused by name: what is not supported is never approximated.
+//
+// Text that happens to spell a control token stays text unless the caller asks otherwise: rows come from strangers, and a row must
+// not be able to end its own turn. A token is one of control where its file flags it as special, or where it looks like
+// <|…|> or <｜…｜>; other added tokens, such as Qwen's <think>, always count.
+//
+// Where the file's own pipeline is at odds with itself, the pipeline of tokenizer.json wins: transformers rebuilds that of some old
+// classes (GPT2Tokenizer, LlamaTokenizer) from their names. Truncation and padding of a file are left out, as transformers leaves them.
 package tokenizer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
+	"bytes"
+	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// Tokenizer is a vocabulary. It is read-only and safe for concurrent use.
+// Tokenizer is a vocabulary and the way from text to it. It is read-only and safe for concurrent use; the same text has the same
+// tokens in every call.
 type Tokenizer struct {
-	name    string
-	control []string // control token i has the id 256+i
+	name, hash string
+	vocabulary vocabulary
+	begin      []int32
+	end        int32 // -1 for none
+	config     []byte
+	templates  map[string]string
+}
+
+// vocabulary is what differs from kind to kind.
+type vocabulary interface {
+	size() int
+	encode(dst []int32, text string, counts counter, ends bool) ([]int32, []int)
+	decode(ids []int32) string
+	controlID(name string) (int32, bool)
+	isControl(id int32) bool
 }
 
 // Name says which vocabulary it is, as messages show it.
 func (t *Tokenizer) Name() string { return t.name }
 
-// Size is the number of ids: they are 0 to Size-1.
-func (t *Tokenizer) Size() int { return 256 + len(t.control) }
+// Size is the number of ids: they are 0 to Size-1. An opened vocabulary may leave some of them out.
+func (t *Tokenizer) Size() int { return t.vocabulary.size() }
 
-// Encode returns the ids of text, [n], and for each the byte offset in text behind it, [n]. What spells a control token
-// is encoded as the text it is.
+// Encode returns the ids of text, [n], and for each the byte offset in text behind it, [n]. Offsets never go back, and a token
+// of a part of a character ends where the character does. What spells a control token is encoded as the text it is. Where the
+// vocabulary is an opened one, bytes that are no UTF-8 are read as U+FFFD, one for each maximal ill-formed part, and offsets are
+// those of the text as it was given.
 func (t *Tokenizer) Encode(text string) (ids []int32, ends []int) {
-	return appendBytes(make([]int32, 0, len(text)), make([]int, 0, len(text)), text, 0)
+	return t.encode(nil, text, counter{}, true)
 }
 
 // Append appends the ids of text, as Encode gives them, to dst: for callers that need no offsets.
 func (t *Tokenizer) Append(dst []int32, text string) []int32 {
-	at := len(dst)
-	dst = slices.Grow(dst, len(text))[:at+len(text)]
-	for i := range len(text) {
-		dst[at+i] = int32(text[i])
-	}
+	dst, _ = t.encode(dst, text, counter{}, false)
 	return dst
 }
 
-// EncodeControl is Encode, but what spells a control token becomes that token.
+// EncodeControl is Encode, but what spells a control token becomes that token, as in the library's encode with
+// add_special_tokens=False.
 func (t *Tokenizer) EncodeControl(text string) (ids []int32, ends []int) {
-	done := 0
-	for at := strings.Index(text, "<|"); at >= 0; {
-		n := 2
-		if id, ok := t.controlAt(text[at:]); ok {
-			n = len(t.control[id-256])
-			ids, ends = appendBytes(ids, ends, text[done:at], done)
-			done = at + n
-			ids, ends = append(ids, id), append(ends, done)
-		}
-		next := strings.Index(text[at+n:], "<|")
-		if next < 0 {
-			break
-		}
-		at += n + next
-	}
-	return appendBytes(ids, ends, text[done:], done)
+	return t.encode(nil, text, counter{all: true}, true)
 }
+
+// EncodeWhere is Encode of one whole text in which what spells a control token becomes that token where control says so of the
+// bytes [from, to) at which it stands, and is split as text elsewhere, as if the vocabulary had no such token. It may be asked
+// of several tokens at one place, and more than once.
+func (t *Tokenizer) EncodeWhere(text string, control func(from, to int) bool) (ids []int32, ends []int) {
+	return t.encode(nil, text, counter{where: control}, true)
+}
+
+func (t *Tokenizer) encode(dst []int32, text string, counts counter, ends bool) ([]int32, []int) {
+	if _, raw := t.vocabulary.(byteVocabulary); raw || utf8.ValidString(text) {
+		return t.vocabulary.encode(dst, text, counts, ends)
+	}
+	clean, places := repaired(text)
+	if where := counts.where; where != nil {
+		counts.where = func(from, to int) bool { return where(places[from], places[to]) }
+	}
+	dst, behind := t.vocabulary.encode(dst, clean, counts, ends)
+	for i, at := range behind {
+		behind[i] = places[at]
+	}
+	return dst, behind
+}
+
+// repaired is text with U+FFFD where it is no UTF-8, and for each offset in that the one in text, [len+1].
+func repaired(text string) (clean string, places []int) {
+	var out strings.Builder
+	rest := []byte(text)
+	note := func(n int, at int) {
+		for range n {
+			places = append(places, at)
+		}
+	}
+	for at := 0; at < len(text); {
+		n := 1
+		if r, size := utf8.DecodeRune(rest[at:]); r != utf8.RuneError || size > 1 {
+			n = size
+			out.WriteString(text[at : at+n])
+			note(n, at)
+		} else {
+			n = illFormed(rest[at:])
+			out.WriteString("\ufffd")
+			note(len("\ufffd"), at)
+		}
+		at += n
+	}
+	return out.String(), append(places, len(text))
+}
+
+// Decode returns the text of ids, with control tokens by their names, as the library's decode with skip_special_tokens=False:
+// bytes that make up no character come back as U+FFFD, ids outside of the vocabulary are left out. (Bytes' own come back as they
+// are, and show an unknown id.)
+func (t *Tokenizer) Decode(ids []int32) string { return t.vocabulary.decode(ids) }
 
 // Control returns the id of a control token by its name, as "<|end|>".
-func (t *Tokenizer) Control(name string) (id int32, ok bool) {
-	i := slices.Index(t.control, name)
-	return int32(256 + i), i >= 0
-}
+func (t *Tokenizer) Control(name string) (id int32, ok bool) { return t.vocabulary.controlID(name) }
 
-// Decode returns the text of ids: control tokens by their names, bytes as they are, an id outside of the vocabulary as
-// "<|unknown 300|>".
-func (t *Tokenizer) Decode(ids []int32) string {
-	out := make([]byte, 0, len(ids))
-	for _, id := range ids {
-		switch {
-		case id >= 0 && id < 256:
-			out = append(out, byte(id))
-		case id >= 256 && int(id) < t.Size():
-			out = append(out, t.control[id-256]...)
-		default:
-			out = fmt.Appendf(out, "<|unknown %d|>", id)
-		}
-	}
-	return string(out)
-}
+// IsControl says whether id is a control token's.
+func (t *Tokenizer) IsControl(id int32) bool { return t.vocabulary.isControl(id) }
+
+// Begin is what the vocabulary's post-processor puts before a lone text, nil for nothing.
+func (t *Tokenizer) Begin() []int32 { return slices.Clone(t.begin) }
+
+// End is the token that ends a text, the eos_token of the vocabulary's configuration.
+func (t *Tokenizer) End() (id int32, ok bool) { return t.end, t.end >= 0 }
+
+// ConfigJSON is tokenizer_config.json as it was read, with the members of special_tokens_map.json that it lacks put behind its own;
+// nil for neither.
+func (t *Tokenizer) ConfigJSON() []byte { return bytes.Clone(t.config) }
+
+// ChatTemplates is chat_template.jinja as "default" and additional_chat_templates/NAME.jinja as NAME; nil for none.
+func (t *Tokenizer) ChatTemplates() map[string]string { return maps.Clone(t.templates) }
 
 // Hash names the vocabulary by content, in lower-case hex: equal hashes encode every text alike.
-func (t *Tokenizer) Hash() string {
-	h := sha256.New()
-	fmt.Fprintf(h, "bytes 0-255, then %q", t.control)
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// controlAt is the control token that text starts with. Every name ends in the only |> it has, so at most one fits.
-func (t *Tokenizer) controlAt(text string) (int32, bool) {
-	i := slices.IndexFunc(t.control, func(name string) bool { return strings.HasPrefix(text, name) })
-	return int32(256 + i), i >= 0
-}
-
-func appendBytes(ids []int32, ends []int, text string, offset int) ([]int32, []int) {
-	for i := range len(text) {
-		ids, ends = append(ids, int32(text[i])), append(ends, offset+i+1)
-	}
-	return ids, ends
-}
+func (t *Tokenizer) Hash() string { return t.hash }

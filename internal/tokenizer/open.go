@@ -1,0 +1,134 @@
+package tokenizer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFile bounds the files that are read; the largest vocabulary published is a tenth of it.
+const maxFile = 512 << 20
+
+// Open reads the tokenizer of a folder as models are published in, or of a file, in which case nothing beside it counts:
+// tokenizer.json; tiktoken.model or *.tiktoken; tekken.json. Where several stand in a folder, the first of these is it. What of a
+// file is not supported is an error that names it and its place.
+func Open(path string) (*Tokenizer, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	if !info.IsDir() {
+		t, err := openFile(path, companions{})
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
+	beside, err := readCompanions(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := vocabularyFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := openFile(file, beside)
+	if err != nil {
+		return nil, err
+	}
+	t.config, t.templates = beside.config, beside.templates
+	return t, beside.finish(t)
+}
+
+// vocabularyFile is the file of a folder that holds the vocabulary.
+func vocabularyFile(folder string) (string, error) {
+	for _, pattern := range []string{"tokenizer.json", "tiktoken.model", "*.tiktoken", "tekken.json"} {
+		found, err := filepath.Glob(filepath.Join(escapeGlob(folder), pattern))
+		if err != nil {
+			return "", fmt.Errorf("tokenizer: %w", err)
+		}
+		if len(found) > 1 {
+			return "", fmt.Errorf("%s: several vocabularies, %s and %s; name one", folder, filepath.Base(found[0]), filepath.Base(found[1]))
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	return "", fmt.Errorf("%s: no tokenizer.json, tiktoken.model, *.tiktoken or tekken.json; SentencePiece's tokenizer.model is not supported", folder)
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// openFile reads a vocabulary by the kind of file it is.
+func openFile(path string, beside companions) (*Tokenizer, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parse(path, data, beside)
+}
+
+// parse is openFile of what was read.
+func parse(path, data string, beside companions) (*Tokenizer, error) {
+	h := sha256.New()
+	h.Write([]byte(data))
+	var p *pipeline
+	var err error
+	switch name := filepath.Base(path); {
+	case strings.HasPrefix(name, "tekken") && strings.HasSuffix(name, ".json"):
+		p, err = tekken(path, data)
+	case strings.HasSuffix(name, ".json"):
+		p, err = tokenizerJSON(path, data, beside.added)
+		for _, t := range beside.added {
+			fmt.Fprintf(h, "%+v", t)
+		}
+	case name == "tiktoken.model" || strings.HasSuffix(name, ".tiktoken"):
+		var kind tiktokenKind
+		if kind, err = beside.tiktoken(name); err == nil {
+			p, err = tiktoken(path, data, kind)
+			fmt.Fprintf(h, "%+v", kind)
+		}
+	default:
+		err = fmt.Errorf("%s: a tokenizer is tokenizer.json, tiktoken.model, *.tiktoken, tekken.json, or a folder with one of these", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(path)
+	if name == "tokenizer.json" || name == "tiktoken.model" || name == "tekken.json" {
+		name = cmp.Or(strings.TrimPrefix(filepath.Base(filepath.Dir(path)), "."), name)
+	}
+	return &Tokenizer{name: name, hash: hex.EncodeToString(h.Sum(nil)), vocabulary: p, begin: p.begin, end: -1}, nil
+}
+
+func readFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("tokenizer: %w", err)
+	}
+	if info.Size() > maxFile {
+		return "", fmt.Errorf("%s: %d bytes are more than any tokenizer has; at most %d are read", path, info.Size(), maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("tokenizer: %w", err)
+	}
+	return string(data), nil
+}
+
+// optionalFile is a file that may be missing.
+func optionalFile(path string) (data string, ok bool, err error) {
+	data, err = readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	return data, err == nil, err
+}
