@@ -43,7 +43,7 @@ func (a *app) plan() *cli.Command {
 			if err != nil {
 				return err
 			}
-			in, p, err := prepare(c.Context, r, w.sandbox, start)
+			in, p, err := a.prepare(c.Context, r, w.sandbox, start)
 			if err != nil {
 				return err
 			}

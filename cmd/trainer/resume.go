@@ -99,7 +99,7 @@ func (a *app) again(ctx context.Context, dir string, sets []string, how *manner)
 	if err != nil {
 		return nil, nil, w, err
 	}
-	in, p, err = prepare(ctx, r, w.sandbox, start)
+	in, p, err = a.prepare(ctx, r, w.sandbox, start)
 	return in, p, w, err
 }
 

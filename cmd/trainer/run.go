@@ -86,7 +86,7 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 
 // begin runs a recipe from its first life on.
 func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.Start, w where, runs string, how manner) error {
-	in, p, err := prepare(stop, r, w.sandbox, start)
+	in, p, err := a.prepare(stop, r, w.sandbox, start)
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 }
 
 // prepare opens what the recipe names and plans.
-func prepare(ctx context.Context, r *recipe.Recipe, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
-	in, err := runner.Open(ctx, r, &hub.Hub{}, sandbox)
+func (a *app) prepare(ctx context.Context, r *recipe.Recipe, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
+	in, err := runner.Open(ctx, r, hub.New(a.getenv), sandbox)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -84,7 +84,7 @@ func (a *app) testRecipe(ctx context.Context, path string, sets []string, runs s
 			return v, err
 		}
 	}
-	in, p, err := prepare(stop, r, true, nil) // the checkpoint of an init_from is at the service, which is not asked here
+	in, p, err := a.prepare(stop, r, true, nil) // the checkpoint of an init_from is at the service, which is not asked here
 	if err != nil {
 		return v, err
 	}

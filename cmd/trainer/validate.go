@@ -111,7 +111,7 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"), start)
+	in, p, err := a.prepare(c.Context, r, own || c.Bool("sandbox"), start)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 func notes(in *runner.Inputs) []string {
 	var out []string
 	for _, s := range in.Train.Sources() {
-		out = append(out, fmt.Sprintf("%s: %s rows as %s", s.Name, report.Count(s.Rows), s.Format))
+		out = append(out, fmt.Sprintf("%s: %s rows as %s, told %s", s.Name, report.Count(s.Rows), s.Format, s.Told))
 	}
 	out = append(out, in.LeftOut()...)
 	if in.StandIn {

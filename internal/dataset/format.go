@@ -36,7 +36,7 @@ func formats() []format {
 	return []format{
 		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: encodeTokens, bare: true},
 		{name: "preference", required: []string{"chosen", "rejected"}, optional: []string{"prompt"}},
-		{name: "messages", required: []string{"messages"}, encode: encodeMessages},
+		{name: "messages", required: []string{"messages"}, optional: []string{"tools", "system"}, encode: encodeMessages},
 		{name: "prompt_completion", required: []string{"prompt", "completion"}, encode: encodePromptCompletion},
 		{name: "prompt_completion", required: []string{"instruction", "output"}, encode: encodePromptCompletion,
 			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},

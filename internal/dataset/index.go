@@ -31,6 +31,7 @@ type index struct {
 	template *chat.Template
 	files    []hub.File
 	owner    []*source // of each file
+	copies   string    // the folder of what was unpacked; empty: there is none
 }
 
 // encode renders one row and cuts it to length. dropped: the row is overlong and goes by dataset.overlong.
@@ -42,7 +43,15 @@ func (x *index) encode(s *source, raw []byte) (ex chat.Example, cut, dropped boo
 	if !row.isObject() {
 		return ex, false, false, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
 	}
-	if ex, f = s.format.encode(s, row, x.template); f != nil {
+	given := row
+	if f = s.unheard(row); f == nil {
+		row, f = s.canonical(row)
+	}
+	if f == nil {
+		ex, f = s.format.encode(s, row, x.template)
+		f = s.restore(given, f)
+	}
+	if f != nil {
 		if f.other {
 			f.msg += s.shape()
 		}

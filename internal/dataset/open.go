@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,13 +30,26 @@ type Data struct {
 	SkippedRows int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
+
+	sources []*source
+}
+
+// Sources lists the sources of the recipe, those of train before those of validation, with what became of their rows. Rows
+// counts those that are in either set.
+func (d *Data) Sources() []SourceInfo {
+	out := make([]SourceInfo, len(d.sources))
+	for i, s := range d.sources {
+		out[i] = s.info()
+		out[i].Rows = s.counts.Seen - s.counts.Bad - s.counts.Overlong
+	}
+	return out
 }
 
 // Open reads every row of the recipe's sources: renders it, masks it, and says all that is wrong at once. t may be nil
 // where no tokenizer is at hand: then only rows of tokens can be read. The error is a diag.List where the recipe, files
 // or rows are at fault, of which the first 20 bad rows are listed and the rest counted; else it is the context's.
 func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (*Data, error) {
-	o := &opener{r: r, x: &index{section: r.Dataset, template: t}, data: &Data{}, left: map[*source]*tally{}}
+	o := &opener{r: r, x: &index{section: r.Dataset, template: t, copies: copiesIn(h.Cache)}, data: &Data{}, left: map[*source]*tally{}}
 	train, err := o.find(ctx, h, r.Dataset.Train)
 	if err != nil {
 		return nil, err
@@ -48,7 +62,8 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	if err := o.x.scan(ctx, slices.Concat(train, held), o.collect); err != nil {
 		return nil, err
 	}
-	for _, s := range slices.Concat(train, held) {
+	o.data.sources = slices.Concat(train, held)
+	for _, s := range o.data.sources {
 		o.judge(s)
 	}
 	o.data.Train = o.set("train", train, r.Dataset.Shuffle)
@@ -71,6 +86,14 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	return o.data, nil
 }
 
+// copiesIn is the folder of unpacked copies in a cache.
+func copiesIn(cache string) string {
+	if cache == "" {
+		return ""
+	}
+	return filepath.Join(cache, "rows")
+}
+
 // opener collects what a dataset is made of, and every problem of it.
 type opener struct {
 	r    *recipe.Recipe
@@ -86,9 +109,8 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	entries                []entry
-	seen, dropped, skipped int
-	broken                 bool // a problem says why it has not all its rows
+	entries []entry
+	broken  bool // a problem says why it has not all its rows
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -141,14 +163,14 @@ func (o *opener) validationWeights() {
 func (o *opener) collect(c checked) {
 	left := o.left[c.source]
 	left.entries = append(left.entries, c.entries...)
-	left.dropped += c.dropped
 	rows := len(c.entries) + len(c.faults) + c.dropped
-	left.seen += rows
+	n := &c.source.counts
+	n.Seen, n.Overlong, n.Cut = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut
 	o.seen += rows
 	o.data.Dropped += c.dropped
 	o.data.Cut += c.cut
 	for _, f := range c.faults {
-		o.fault(left, f)
+		o.fault(c.source, f)
 	}
 	for _, p := range c.fatal {
 		left.broken = true
@@ -160,10 +182,10 @@ func (o *opener) collect(c checked) {
 }
 
 // fault counts a bad row, and shows it while few are.
-func (o *opener) fault(left *tally, f placed) {
+func (o *opener) fault(s *source, f placed) {
 	switch skip := o.r.Dataset.OnBadRow == "skip" && !f.overlong; {
 	case skip:
-		left.skipped++
+		s.counts.Bad++
 		if o.data.SkippedRows++; len(o.data.Skipped) < keptSkipped {
 			o.data.Skipped = append(o.data.Skipped, f.at(f.pos))
 		}
@@ -174,7 +196,7 @@ func (o *opener) fault(left *tally, f placed) {
 	default:
 		o.hidden++
 	}
-	left.broken = true
+	o.left[s].broken = true
 }
 
 // judge looks at a source when all of it was read.
@@ -182,7 +204,7 @@ func (o *opener) judge(s *source) {
 	left := o.left[s]
 	if !left.broken && len(left.entries) == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
-			s.section.Path, left.seen, left.skipped, left.dropped)
+			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong)
 	}
 	if !left.broken {
 		for _, p := range s.unseen() {

@@ -63,7 +63,7 @@ func (x *index) scan(ctx context.Context, sources []*source, collect func(checke
 // cutAll sends every block to order, and to work where it has rows to check.
 func (x *index) cutAll(ctx context.Context, sources []*source, order, work chan<- *block) error {
 	for _, s := range sources {
-		err := x.cut(s, func(b *block) error {
+		err := x.cut(ctx, s, func(b *block) error {
 			if err := send(ctx, order, b); err != nil || len(b.rows) == 0 {
 				return err
 			}

@@ -33,9 +33,19 @@ type Row struct {
 type SourceInfo struct {
 	Name   string // as the recipe gives it
 	Format string // never auto
+	Told   string // how the format was told, for a person
 	Files  int
 	Rows   int // in this set, each once
 	SHA256 string
+	Counts Counts
+}
+
+// Counts are the rows of a whole source, whichever set they went to.
+type Counts struct {
+	Seen     int // up to the limit
+	Bad      int // left out under on_bad_row: skip
+	Overlong int // left out under overlong: drop
+	Cut      int // to max_length, under overlong: keep_start or keep_end
 }
 
 // divide splits the set: held are indices in ascending order. Both parts keep file order and sources; a source of which
@@ -122,8 +132,8 @@ func (s *Set) Rendered() (string, error) {
 func (s *Set) Sources() []SourceInfo {
 	out := make([]SourceInfo, len(s.sources))
 	for i, src := range s.sources {
-		out[i] = SourceInfo{Name: src.section.Path, Format: src.format.name, Files: len(src.files),
-			Rows: s.parts[i].to - s.parts[i].from, SHA256: src.hash()}
+		out[i] = src.info()
+		out[i].Rows = s.parts[i].to - s.parts[i].from
 	}
 	return out
 }

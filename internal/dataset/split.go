@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"trainer/internal/dataset/parquet"
 )
 
 // maxRow bounds a row in bytes: a file without line ends must not fill the memory.
@@ -39,10 +41,23 @@ type splitFault struct {
 
 func (f *splitFault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.msg) }
 
+// foreign are files of which one knows at once that no row stands in them, by how they begin.
+var foreign = map[string]string{
+	"PK\x03\x04":       "a zip archive; unpack it first",
+	"BZh":              "compressed with bzip2; unpack it first, or pack it with gzip or zstd",
+	"\xFD7zX":          "compressed with xz; unpack it first, or pack it with gzip or zstd",
+	"\x1F\x8B":         "compressed twice; unpack it once",
+	"\x28\xB5\x2F\xFD": "compressed twice; unpack it once",
+	parquet.Magic:      "Parquet inside of a compressed file; unpack it first: Parquet is compressed by itself",
+	"ARROW1":           "Arrow; write it as Parquet or JSON lines",
+	"SQLite":           "a database; write its rows as Parquet or JSON lines",
+	"\x80\x04":         "a pickle; write its rows as Parquet or JSON lines",
+}
+
 // newSplitter reads as far as it takes to tell lines from a list.
 func newSplitter(r io.Reader) (*splitter, error) {
 	s := &splitter{r: bufio.NewReaderSize(r, 1<<20), line: 1, max: maxRow}
-	start, err := s.r.Peek(4)
+	start, err := s.r.Peek(6)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -51,10 +66,11 @@ func newSplitter(r io.Reader) (*splitter, error) {
 		s.skipBytes(3)
 	case bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.HasPrefix(start, []byte("\xFE\xFF")):
 		return nil, &splitFault{1, "UTF-16; save it as UTF-8"}
-	case bytes.HasPrefix(start, []byte("\x1F\x8B")), bytes.HasPrefix(start, []byte("\x28\xB5\x2F\xFD")):
-		return nil, &splitFault{1, "compressed; reading that is not built yet: unpack it first"}
-	case bytes.HasPrefix(start, []byte("PAR1")):
-		return nil, &splitFault{1, "Parquet; reading that is not built yet: convert it to JSON lines"}
+	}
+	for magic, what := range foreign {
+		if bytes.HasPrefix(start, []byte(magic)) {
+			return nil, &splitFault{1, what}
+		}
 	}
 	b, err := s.peekPastSpace()
 	if err == io.EOF {

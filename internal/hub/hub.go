@@ -17,7 +17,10 @@ import (
 )
 
 // Hub resolves names. The zero value is ready and resolves local names; it is safe for concurrent use.
-type Hub struct{}
+type Hub struct {
+	// Cache is the folder that keeps what is made of inputs; empty: there is none.
+	Cache string
+}
 
 // File is a regular local file. Its hash is of the bytes at the time of Open.
 type File struct {
