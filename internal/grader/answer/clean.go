@@ -20,8 +20,8 @@ var (
 	wrappedAnd       = regexp.MustCompile(`\\(?:text|mathrm|mbox|textrm|operatorname)\s*\{\s*,?\s*(?:and|or)\s*,?\s*\}`)
 )
 
-// unwrap takes off what stands around an answer: dollars, bold marks, quotes, boxes, final punctuation.
-func unwrap(s string) string {
+// Unwrap takes off what stands around an answer: dollars, bold marks, quotes, boxes, final punctuation.
+func Unwrap(s string) string {
 	for {
 		before := s
 		s = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), "`"))
@@ -107,7 +107,7 @@ func again(re *regexp.Regexp, s, with string) string {
 // clean writes an answer in the one form that is read: no layout, no text wrappers but \text, plain signs for relations, digits
 // without separators of thousands but commas, which may be those of a list.
 func clean(s string) string {
-	s = unwrap(s)
+	s = Unwrap(s)
 	if n := countDollars(s); n >= 4 && n%2 == 0 {
 		s = strings.TrimSpace(dropDollars(s))
 	}

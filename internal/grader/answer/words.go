@@ -35,7 +35,7 @@ func hasProse(s string) bool {
 // plainWords is a text as it is compared: without wrappers, in lower case, one blank between words, no final punctuation, and
 // (c) as c.
 func plainWords(s string) string {
-	s = textWrapper.ReplaceAllString(unwrap(s), "$1")
+	s = textWrapper.ReplaceAllString(Unwrap(s), "$1")
 	s = thinSpace.ReplaceAllString(s, " ")
 	s = strings.ToLower(strings.Trim(strings.TrimSpace(blanks.ReplaceAllString(s, " ")), `"'`))
 	if m := bracedLetter.FindStringSubmatch(s); m != nil {
