@@ -28,7 +28,7 @@ func CheckAddress(address string) string {
 	case u.User != nil:
 		return "holds a name or a password; put it into a header, from the environment"
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
-		return "must be https, or http to a loopback address"
+		return "must be https, or http to a loopback address, got " + u.Scheme
 	}
 	return ""
 }

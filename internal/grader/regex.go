@@ -44,7 +44,7 @@ func (g *Regex) Check() error {
 	case g.re.MatchString("") && g.Mode != "full" && !g.Negate && !anchored(parsed.Simplify()):
 		return fault("pattern", "matches the empty text, so that every completion would be paid; anchor it with ^ and $, or ask for one character more")
 	case g.Group != nil && *g.Group > g.re.NumSubexp():
-		return fault("group", "the pattern has %d groups, got %d", g.re.NumSubexp(), *g.Group)
+		return fault("group", "must be at most %d, the number of groups in the pattern, got %d", g.re.NumSubexp(), *g.Group)
 	case g.Group == nil && g.IgnoreCase:
 		return fault("ignore_case", "has no effect without group; begin the pattern with (?i)")
 	case g.Group == nil && g.IgnoreWhitespace:
@@ -69,14 +69,24 @@ func whyNotRE2(err error) string {
 		return "is not a regular expression (RE2): " + msg
 	}
 	switch {
-	case e.Code == syntax.ErrInvalidPerlOp && strings.HasPrefix(e.Expr, "(?<") || strings.HasPrefix(e.Expr, "(?=") || strings.HasPrefix(e.Expr, "(?!"):
-		return "looks around with " + e.Expr + ", which RE2 has not; match what is around too and compare a group with the target, or use negate"
+	case looksAround(e.Expr) != "":
+		return "looks around with " + looksAround(e.Expr) + "…), which RE2 has not; match what is around too and compare a group with the target, or use negate"
 	case e.Code == syntax.ErrInvalidEscape && len(e.Expr) == 2 && e.Expr[1] >= '1' && e.Expr[1] <= '9':
 		return "refers back with " + e.Expr + ", which RE2 has not; write the text out, or use a command reward"
 	case e.Code == syntax.ErrInvalidRepeatSize:
 		return msg + "; a repeat is at most 1000"
 	}
 	return "is not a regular expression (RE2): " + msg
+}
+
+// looksAround is the sign of the look-around that an expression begins with, "" for none.
+func looksAround(expr string) string {
+	for _, sign := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
+		if strings.HasPrefix(expr, sign) {
+			return sign
+		}
+	}
+	return ""
 }
 
 // CheckTarget implements Targeted.
