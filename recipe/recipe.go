@@ -148,7 +148,8 @@ type Dataset struct {
 
 // Source is where rows come from.
 type Source struct {
-	// Path: a file, a glob, hf://datasets/org/name@revision or https://…; relative to the file it stands in.
+	// Path: a file, a glob, hf://datasets/org/name@revision or https://…; relative to the file it stands in. Files are JSON lines,
+	// a JSON list or Parquet; the first two also in gzip or zstd.
 	Path string `yaml:"path" validate:"required"`
 	// Subset of an hf:// dataset.
 	Subset *string `yaml:"subset"`
@@ -158,7 +159,7 @@ type Source struct {
 	SHA256 *string `yaml:"sha256" validate:"omitempty,len=64,hexadecimal"`
 	// Format of the rows; auto takes the first row's shape, and a later row of another shape is a bad row.
 	Format string `yaml:"format" default:"auto" validate:"oneof=auto messages prompt_completion text tokens preference labelled prompts"`
-	// Fields maps our names to the columns of the file, as {prompt: question, target: {column: answer, regex: '#### (.+)'}}.
+	// Fields maps our names to the columns of the file, by dotted paths, several joined, or group 1 of a regex, as {prompt: question, target: {column: answer, regex: '#### (.+)'}}.
 	Fields map[string]Field `yaml:"fields"`
 	// Weight is how often each row is seen an epoch: 2.0 twice, 0.5 a seeded half.
 	Weight float64 `yaml:"weight" default:"1.0" validate:"gt=0"`

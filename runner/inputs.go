@@ -148,6 +148,14 @@ func (in *Inputs) LeftOut() []string {
 	return out
 }
 
+// Leaks says how many rows are on both sides; empty for none.
+func (in *Inputs) Leaks() string {
+	if in.Data.Leaked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("rows of train that are also held out, word for word: %d; what an evaluation says of those is how well they are remembered", in.Data.Leaked)
+}
+
 // bySource is n, with the share of each source where there are several.
 func (in *Inputs) bySource(n int, of func(dataset.Counts) int) string {
 	sources := in.Data.Sources()

@@ -144,6 +144,9 @@ func notes(in *runner.Inputs) []string {
 		out = append(out, fmt.Sprintf("%s: %s rows as %s, told %s", s.Name, report.Count(s.Rows), s.Format, s.Told))
 	}
 	out = append(out, in.LeftOut()...)
+	if leaks := in.Leaks(); leaks != "" {
+		out = append(out, leaks)
+	}
 	if in.StandIn {
 		out = append(out, "sandbox: a small model stands in for "+in.Recipe.BaseModel+", with its own tokenizer")
 	}

@@ -52,3 +52,14 @@ func TestHowADialectWasToldIsSaid(t *testing.T) {
 		t.Errorf("got %s, want %s", got[0], want)
 	}
 }
+
+func TestRowsOnBothSidesAreCounted(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.jsonl": numbered("a", 3) + numbered("b", 2) + numbered("b", 1), "v.jsonl": numbered("b", 1) + numbered("c", 1)}, recipe.Source{Path: "a.jsonl"})
+	if n := f.mustOpen(t).Leaked; n != 0 {
+		t.Errorf("%d leaked without a held-out set", n)
+	}
+	f.r.Dataset.Validation = f.sources("validation", []recipe.Source{{Path: "v.jsonl"}})
+	if n := f.mustOpen(t).Leaked; n != 2 {
+		t.Errorf("%d leaked, want the two copies of b0", n)
+	}
+}

@@ -30,6 +30,7 @@ type Data struct {
 	SkippedRows int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
+	Leaked      int            // rows of Train whose equal is in Held: what an evaluation measures on those is memory
 
 	sources []*source
 }
@@ -75,6 +76,7 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	}
 	if len(o.problems) == 0 {
 		o.epochLength()
+		o.data.Leaked = leaked(o.data.Train, o.data.Held)
 	}
 	if o.hidden > 0 {
 		all := diag.Pos{File: fmt.Sprintf("%d of %d rows are at fault", o.hidden+shownProblems, o.seen)}
@@ -109,8 +111,9 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	entries []entry
-	broken  bool // a problem says why it has not all its rows
+	blocks [][]entry // in file order
+	rows   int       // in them
+	broken bool      // a problem says why it has not all its rows
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -162,7 +165,9 @@ func (o *opener) validationWeights() {
 // collect takes what came of some rows, in file order.
 func (o *opener) collect(c checked) {
 	left := o.left[c.source]
-	left.entries = append(left.entries, c.entries...)
+	if len(c.entries) > 0 {
+		left.blocks, left.rows = append(left.blocks, c.entries), left.rows+len(c.entries)
+	}
 	rows := len(c.entries) + len(c.faults) + c.dropped
 	n := &c.source.counts
 	n.Seen, n.Overlong, n.Cut = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut
@@ -202,7 +207,7 @@ func (o *opener) fault(s *source, f placed) {
 // judge looks at a source when all of it was read.
 func (o *opener) judge(s *source) {
 	left := o.left[s]
-	if !left.broken && len(left.entries) == 0 {
+	if !left.broken && left.rows == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
 			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong)
 	}
@@ -213,13 +218,20 @@ func (o *opener) judge(s *source) {
 	}
 }
 
-// set joins the rows of sources.
+// set joins the rows of sources. What it takes it lets go of, so that the memory of two indices is never filled.
 func (o *opener) set(tag string, sources []*source, shuffle bool) *Set {
-	s := &Set{x: o.x, tag: tag, sources: sources, shuffle: shuffle}
+	n := 0
 	for _, src := range sources {
-		from := len(s.entries)
-		s.entries = append(s.entries, o.left[src].entries...)
-		o.left[src].entries = nil
+		n += o.left[src].rows
+	}
+	s := &Set{x: o.x, tag: tag, sources: sources, shuffle: shuffle, entries: make([]entry, 0, n)}
+	for _, src := range sources {
+		from, left := len(s.entries), o.left[src]
+		for i, block := range left.blocks {
+			s.entries = append(s.entries, block...)
+			left.blocks[i] = nil
+		}
+		left.blocks = nil
 		s.parts = append(s.parts, part{from, len(s.entries), src.section.Weight})
 	}
 	return s

@@ -51,8 +51,8 @@ type Counts struct {
 // divide splits the set: held are indices in ascending order. Both parts keep file order and sources; a source of which
 // one has no row stays in it with none.
 func (s *Set) divide(held []int, tag string) (train, out *Set) {
-	train = &Set{x: s.x, sources: s.sources, shuffle: s.shuffle, tag: "train, less " + tag}
-	out = &Set{x: s.x, sources: s.sources, tag: tag}
+	train = &Set{x: s.x, sources: s.sources, shuffle: s.shuffle, tag: "train, less " + tag, entries: make([]entry, 0, len(s.entries)-len(held))}
+	out = &Set{x: s.x, sources: s.sources, tag: tag, entries: make([]entry, 0, len(held))}
 	for _, p := range s.parts {
 		a, b := len(train.entries), len(out.entries)
 		for i := p.from; i < p.to; i++ {

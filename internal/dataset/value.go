@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"iter"
 	"strconv"
 )
@@ -138,13 +139,18 @@ func skipNested(s []byte, i int) int {
 	}
 }
 
+// skipText goes from quote to quote: one with an odd number of backslashes before it is part of the text.
 func skipText(s []byte, i int) int {
-	for i++; s[i] != '"'; i++ {
-		if s[i] == '\\' {
-			i++
+	for i++; ; i++ {
+		i += bytes.IndexByte(s[i:], '"')
+		slashes := i
+		for s[slashes-1] == '\\' {
+			slashes--
+		}
+		if (i-slashes)%2 == 0 {
+			return i + 1
 		}
 	}
-	return i + 1
 }
 
 func skipSpace(s []byte, i int) int {
