@@ -19,6 +19,7 @@ var beside = map[string]string{
 	"keep_resources":              "what happens after the run",
 	"tokenizer":                   "its files are hashed apart",
 	"chat.template":               "its text is hashed apart, by the rows that it renders",
+	"chat.date":                   "is hashed with the template that writes it",
 	"dataset.train.N.path":        "its bytes are hashed apart",
 	"dataset.train.N.subset":      "its bytes are hashed apart",
 	"dataset.train.N.split":       "its bytes are hashed apart",

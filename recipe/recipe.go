@@ -120,6 +120,8 @@ type Chat struct {
 	System *string `yaml:"system"`
 	// Args are passed to the template, as {enable_thinking: false}.
 	Args map[string]any `yaml:"args"`
+	// Date is the day, as 2026-01-31, that a template sees which writes the day on which it is used; such a template needs it.
+	Date *string `yaml:"date"`
 	// TrainOn chooses the trained tokens by message; train: false or weight: 0 in a message always excludes it.
 	TrainOn string `yaml:"train_on" loop:"supervised,preference" default:"all_assistant_messages" validate:"oneof=all_assistant_messages last_assistant_message last_assistant_turn all_messages all_tokens per_message"`
 	// AllowControlTokens turns text that spells a control token into that token.

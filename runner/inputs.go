@@ -78,7 +78,7 @@ func (in *Inputs) openTemplate(problems *diag.List, sandbox bool) error {
 		problems.Add(r.At("tokenizer"), "tokenizer", "the tokenizer of %s is not built in yet; give rows as token ids (format: tokens on every source), or try the recipe on the sandbox with --sandbox", r.BaseModel)
 		return nil
 	}
-	t, err := chat.New(r.Chat, in.Tokenizer)
+	t, err := chat.New(r.Chat, in.Tokenizer, chat.Source{})
 	var faults diag.List
 	if errors.As(err, &faults) {
 		for _, f := range faults {

@@ -1,6 +1,13 @@
 // Package chat turns conversations into token ids and says which of them train. A template lays the messages out; the
-// masks come from the positions at which it put each header, text and end token, never from searching the rendered
-// text, so that no content can look like a header, and an end token is trained exactly where its turn is.
+// masks come from the positions at which sampling would start and at which the template ends a turn, never from searching
+// the text, so that no content can look like a header, and an end token is trained exactly where its turn is.
+//
+// A trained turn is seen exactly as it would be sampled. What stands before it is, id for id, what Prompt gives for the
+// messages before it; where a template writes a turn otherwise once it is history (most drop its reasoning), a conversation
+// becomes several examples, one for each such turn, and turns that agree share one.
+//
+// The sandbox's byte vocabulary has a layout of its own; every other tokenizer has the template that its model was
+// published with, or one that the recipe gives.
 package chat
 
 import (
@@ -8,14 +15,18 @@ import (
 	"math"
 	"slices"
 
+	"trainer/internal/chat/jinja"
 	"trainer/internal/tokenizer"
 	"trainer/recipe"
 )
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role    string // system, user, assistant or tool
+	Role    string // of those that the template knows
 	Content string
+	// Fields is the message as templates see it: every key in the order of the row, role and content among them; nil for
+	// a message of role and content alone. Nothing may change it once it is here.
+	Fields *jinja.Dict
 	// Train: false leaves the message out of training in every mode; true is needed under train_on: per_message and
 	// changes nothing elsewhere; nil is unsaid.
 	Train *bool
@@ -23,6 +34,13 @@ type Message struct {
 	Weight *float64
 	// Given marks a message of a prompt that is completed: the modes that name assistant messages leave it out.
 	Given bool
+}
+
+// Conversation is what is rendered.
+type Conversation struct {
+	Messages []Message
+	// Tools and Documents that the template is given; nil for none.
+	Tools, Documents []*jinja.Dict
 }
 
 // Example is a rendered conversation, both [n]: the ids, and what each counts in the loss when it is predicted.
@@ -33,7 +51,7 @@ type Example struct {
 }
 
 // Fault says which message cannot be rendered. Message is its index, -1 for the conversation as a whole; Key is the
-// field of the message, "" for the message as a whole.
+// field of the message, or of the row (tools.0), "" for the whole.
 type Fault struct {
 	Message int
 	Key     string
@@ -43,20 +61,30 @@ type Fault struct {
 // Error is "messages.2.role: ...".
 func (f *Fault) Error() string {
 	switch {
-	case f.Message < 0:
+	case f.Message < 0 && f.Key == "":
 		return f.Msg
+	case f.Message < 0:
+		return fmt.Sprintf("%s: %s", f.Key, f.Msg)
 	case f.Key == "":
 		return fmt.Sprintf("messages.%d: %s", f.Message, f.Msg)
 	}
 	return fmt.Sprintf("messages.%d.%s: %s", f.Message, f.Key, f.Msg)
 }
 
+func faultf(message int, key, format string, a ...any) *Fault {
+	return &Fault{message, key, fmt.Sprintf(format, a...)}
+}
+
 // Template renders for one tokenizer under one chat section. It is read-only and safe for concurrent use.
 type Template struct {
 	tok     *tokenizer.Tokenizer
 	section recipe.Chat
-	layout  layout
+	layout  *layout    // the byte vocabulary's own; nil for others
+	own     *published // a template in the language of templates; nil for others. Raw text has neither
 	mode    mode
+	begin   []int32 // before raw text
+	end     int32   // behind it
+	hasEnd  bool
 }
 
 // Tokenizer is what the template renders for.
@@ -66,118 +94,169 @@ func (t *Template) Tokenizer() *tokenizer.Tokenizer { return t.tok }
 func (t *Template) TrainOn() string { return t.section.TrainOn }
 
 // HasRoles tells whether the template can render messages; without roles there are only prompts, completions and text.
-func (t *Template) HasRoles() bool { return t.layout.roles != nil }
+func (t *Template) HasRoles() bool { return t.layout != nil || t.own != nil }
 
-// Encode renders a whole conversation. The error is a *Fault.
-func (t *Template) Encode(ms []Message) (Example, error) {
-	if err := t.check(ms); err != nil {
-		return Example{}, err
+// Encode renders a whole conversation as one or more examples, in the order of the turns that they train; each trained
+// turn is in one of them. The error is a *Fault.
+func (t *Template) Encode(c Conversation) ([]Example, error) {
+	if err := t.check(c); err != nil {
+		return nil, err
 	}
-	trained := t.mode.trained(ms)
-	for i, m := range ms {
-		if trained[i] > 0 && m.Role == "assistant" && m.Content == "" {
-			return Example{}, &Fault{i, "content", "empty; an assistant message that is trained needs text, or train: false"}
+	c, weights := t.open(c)
+	for i, m := range c.Messages {
+		if weights[i] > 0 && m.Role == "assistant" && m.empty() {
+			return nil, t.moved(c, faultf(i, "content", "empty; an assistant message that is trained needs text, or train: false"))
 		}
 	}
-	var b builder
-	b.grow(ms)
-	b.add(0, t.layout.begin)
-	if s := t.section.System; s != nil && !hasSystem(ms) {
-		system := []Message{{Role: "system", Content: *s}}
-		t.turn(&b, system[0], t.mode.inserted)
+	if t.layout != nil {
+		return []Example{t.layout.encode(t, c.Messages, weights)}, nil
 	}
-	for i, m := range ms {
-		t.turn(&b, m, trained[i])
+	examples, err := t.own.encode(t, c, weights)
+	if err != nil {
+		return nil, t.moved(c, err)
 	}
-	return b.example(), nil
+	return examples, nil
 }
 
 // Prompt renders a conversation up to where the assistant's next message starts: what sampling is given. Encode of the
 // same messages and an answer starts with exactly these ids. The error is a *Fault.
-func (t *Template) Prompt(ms []Message) ([]int32, error) {
-	if err := t.check(ms); err != nil {
+func (t *Template) Prompt(c Conversation) ([]int32, error) {
+	if err := t.check(c); err != nil {
 		return nil, err
 	}
-	var b builder
-	b.add(0, t.layout.begin)
-	if s := t.section.System; s != nil && !hasSystem(ms) {
-		t.turn(&b, Message{Role: "system", Content: *s}, 0)
+	c, _ = t.open(c)
+	if t.layout != nil {
+		return t.layout.prompt(t, c.Messages), nil
 	}
-	for _, m := range ms {
-		t.turn(&b, m, 0)
+	ids, err := t.own.prompt(t, c)
+	if err != nil {
+		return nil, t.moved(c, err)
 	}
-	b.add(0, t.layout.roles["assistant"])
-	return b.ids, nil
+	return ids, nil
 }
 
 // Text renders text that has no roles: all of it is trained, and one end token behind it. The error is a *Fault.
 func (t *Template) Text(text string) (Example, error) {
 	if text == "" {
-		return Example{}, &Fault{-1, "", "empty; a row needs text"}
+		return Example{}, faultf(-1, "", "empty; a row needs text")
 	}
-	var b builder
-	b.add(0, t.layout.begin)
-	t.content(&b, 1, text)
-	b.add(1, t.layout.end)
-	return b.example(), nil
+	return t.raw(0, "", text)
 }
 
 // PromptCompletion renders a prompt as a user message and its completion as an assistant message; under template: none
 // as raw text, the one directly behind the other. Message 0 of a *Fault is the prompt, message 1 the completion.
-func (t *Template) PromptCompletion(prompt, completion string) (Example, error) {
+func (t *Template) PromptCompletion(prompt, completion string) ([]Example, error) {
 	if t.HasRoles() {
-		return t.Encode([]Message{{Role: "user", Content: prompt, Given: true}, {Role: "assistant", Content: completion}})
+		return t.Encode(Conversation{Messages: []Message{{Role: "user", Content: prompt, Given: true}, {Role: "assistant", Content: completion}}})
 	}
 	if completion == "" {
-		return Example{}, &Fault{1, "content", "empty; a completion needs text"}
+		return nil, faultf(1, "content", "empty; a completion needs text")
 	}
-	var b builder
-	b.add(0, t.layout.begin)
-	t.content(&b, t.mode.prompt, prompt)
-	t.content(&b, 1, completion)
-	b.add(1, t.layout.end)
-	return b.example(), nil
+	ex, err := t.raw(t.mode.prompt, prompt, completion)
+	return []Example{ex}, err
 }
 
-// turn adds the header, the content and the end token of a message whose tokens have weight w.
-func (t *Template) turn(b *builder, m Message, w float64) {
-	header := 0.0
-	if t.mode.headers {
-		header = w
+// open puts the recipe's system message where the conversation has none, and weighs the messages.
+func (t *Template) open(c Conversation) (Conversation, []float64) {
+	weights := t.mode.trained(c.Messages)
+	if t.section.System == nil || hasSystem(c.Messages) {
+		return c, weights
 	}
-	b.add(header, t.layout.roles[m.Role])
-	t.content(b, w, m.Content)
-	b.add(w, t.layout.end)
+	inserted := Message{Role: "system", Content: *t.section.System, Given: true}
+	c.Messages = append([]Message{inserted}, c.Messages...)
+	return c, append([]float64{t.mode.inserted}, weights...)
 }
 
-// content adds text that counts w.
-func (t *Template) content(b *builder, w float64, text string) {
-	if t.section.AllowControlTokens {
-		ids, _ := t.tok.EncodeControl(text)
-		b.add(w, ids...)
-		return
+// moved gives the fault of an opened conversation the index that the message has in the row.
+func (t *Template) moved(c Conversation, err error) error {
+	f, ok := err.(*Fault)
+	if !ok || f.Message < 0 || t.section.System == nil || !c.Messages[0].inserted(*t.section.System) {
+		return err
 	}
-	b.ids = t.tok.Append(b.ids, text)
-	b.weigh(w)
+	if f.Message == 0 {
+		return faultf(-1, "", "chat.system: %s", f.Msg)
+	}
+	return &Fault{f.Message - 1, f.Key, f.Msg}
+}
+
+func (m Message) inserted(system string) bool {
+	return m.Given && m.Fields == nil && m.Role == "system" && m.Content == system
+}
+
+// empty tells whether the message says nothing.
+func (m Message) empty() bool {
+	if m.Content != "" {
+		return false
+	}
+	if m.Fields == nil {
+		return true
+	}
+	for k, v := range m.Fields.All() {
+		if name, _ := k.(string); name != "role" && name != "name" && name != "content" && !blank(v) {
+			return false
+		}
+		if l, ok := v.(*jinja.List); ok && k == "content" && len(l.Items) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// blank tells whether there is nothing in a value: None, "", [] or {}.
+func blank(v jinja.Value) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case *jinja.List:
+		return len(v.Items) == 0
+	case *jinja.Dict:
+		return v.Len() == 0
+	}
+	return false
 }
 
 func hasSystem(ms []Message) bool {
-	return slices.ContainsFunc(ms, func(m Message) bool { return m.Role == "system" })
+	return slices.ContainsFunc(ms, func(m Message) bool { return m.Role == "system" || m.Role == "developer" })
 }
 
-func (t *Template) check(ms []Message) error {
+func (t *Template) check(c Conversation) error {
 	if !t.HasRoles() {
-		return &Fault{-1, "", "messages need roles, and chat.template: none has none; rows of text, or of a prompt and a completion, do without"}
+		return faultf(-1, "", "messages need roles, and chat.template: none has none; rows of text, or of a prompt and a completion, do without")
 	}
-	if len(ms) == 0 {
-		return &Fault{-1, "", "empty; a conversation needs a message"}
+	if len(c.Messages) == 0 {
+		return faultf(-1, "", "empty; a conversation needs a message")
 	}
-	for i, m := range ms {
-		if _, ok := t.layout.roles[m.Role]; !ok {
-			return &Fault{i, "role", roleMessage(m.Role)}
+	for i, m := range c.Messages {
+		if err := t.checkMessage(i, m); err != nil {
+			return err
 		}
-		if w := m.Weight; w != nil && !(*w >= 0 && *w <= math.MaxFloat32) {
-			return &Fault{i, "weight", fmt.Sprintf("%v is not a weight; a finite number, at least 0", *w)}
+	}
+	for key, objects := range map[string][]*jinja.Dict{"tools": c.Tools, "documents": c.Documents} {
+		if len(objects) > 0 && (t.own == nil || !t.own.reads(key)) {
+			return faultf(-1, key, "the template has no place for them, so training would drop them; leave them out, or give a template that writes them (chat.template)")
+		}
+	}
+	return nil
+}
+
+func (t *Template) checkMessage(i int, m Message) error {
+	if l := t.layout; l != nil {
+		if _, ok := l.roles[m.Role]; !ok {
+			return faultf(i, "role", "%s", roleMessage(m.Role))
+		}
+	}
+	if w := m.Weight; w != nil && !(*w >= 0 && *w <= math.MaxFloat32) {
+		return faultf(i, "weight", "%v is not a weight; a finite number, at least 0", *w)
+	}
+	if m.Fields == nil {
+		return nil
+	}
+	for k, v := range m.Fields.All() {
+		key, ok := k.(string)
+		if ok && !blank(v) && !t.takes(m, key) {
+			return faultf(i, key, "%s", unknownKey(key, t.own != nil))
 		}
 	}
 	return nil

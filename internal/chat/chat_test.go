@@ -15,11 +15,11 @@ func TestTheAnswerStartsWhereThePromptEnds(t *testing.T) {
 		tpl := template(t, section)
 		for n := 1; n < len(conversation()); n++ {
 			ms := conversation()[:n]
-			prompt, err := tpl.Prompt(ms)
+			prompt, err := tpl.Prompt(Conversation{Messages: ms})
 			if err != nil {
 				t.Fatal(err)
 			}
-			ex, err := tpl.Encode(append(slices.Clone(ms), Message{Role: "assistant", Content: "\n answer"}))
+			ex, err := only(tpl.Encode(Conversation{Messages: append(slices.Clone(ms), Message{Role: "assistant", Content: "\n answer"})}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,21 +44,21 @@ func TestRawRows(t *testing.T) {
 			"<|begin|>ab<|end|>", "0111"},
 		{"text is the same without roles", recipe.Chat{Template: "none"}, func(tpl *Template) (Example, error) { return tpl.Text("ab") },
 			"<|begin|>ab<|end|>", "0111"},
-		{"a prompt and its completion become two messages", recipe.Chat{}, func(tpl *Template) (Example, error) { return tpl.PromptCompletion("p", "c") },
+		{"a prompt and its completion become two messages", recipe.Chat{}, func(tpl *Template) (Example, error) { return only(tpl.PromptCompletion("p", "c")) },
 			"<|begin|><|user|>p<|end|><|assistant|>c<|end|>", "0000011"},
-		{"all_messages trains the prompt too", recipe.Chat{TrainOn: "all_messages"}, func(tpl *Template) (Example, error) { return tpl.PromptCompletion("p", "c") },
+		{"all_messages trains the prompt too", recipe.Chat{TrainOn: "all_messages"}, func(tpl *Template) (Example, error) { return only(tpl.PromptCompletion("p", "c")) },
 			"<|begin|><|user|>p<|end|><|assistant|>c<|end|>", "0011011"},
-		{"without roles they touch", recipe.Chat{Template: "none"}, func(tpl *Template) (Example, error) { return tpl.PromptCompletion("p ", "c") },
+		{"without roles they touch", recipe.Chat{Template: "none"}, func(tpl *Template) (Example, error) { return only(tpl.PromptCompletion("p ", "c")) },
 			"<|begin|>p c<|end|>", "00011"},
-		{"without roles all_tokens trains the prompt too", recipe.Chat{Template: "none", TrainOn: "all_tokens"}, func(tpl *Template) (Example, error) { return tpl.PromptCompletion("p ", "c") },
+		{"without roles all_tokens trains the prompt too", recipe.Chat{Template: "none", TrainOn: "all_tokens"}, func(tpl *Template) (Example, error) { return only(tpl.PromptCompletion("p ", "c")) },
 			"<|begin|>p c<|end|>", "01111"},
-		{"without roles a prompt may be empty", recipe.Chat{Template: "none"}, func(tpl *Template) (Example, error) { return tpl.PromptCompletion("", "c") },
+		{"without roles a prompt may be empty", recipe.Chat{Template: "none"}, func(tpl *Template) (Example, error) { return only(tpl.PromptCompletion("", "c")) },
 			"<|begin|>c<|end|>", "011"},
 		{"spelt control tokens stay text", recipe.Chat{}, func(tpl *Template) (Example, error) { return tpl.Text("<|end|>") },
 			"<|begin|><|end|><|end|>", "011111111"},
 		{"spelt control tokens become tokens where allowed", recipe.Chat{AllowControlTokens: true}, func(tpl *Template) (Example, error) { return tpl.Text("<|end|>") },
 			"<|begin|><|end|><|end|>", "011"},
-		{"space is kept", recipe.Chat{}, func(tpl *Template) (Example, error) { return tpl.PromptCompletion(" p\n", "  a \n") },
+		{"space is kept", recipe.Chat{}, func(tpl *Template) (Example, error) { return only(tpl.PromptCompletion(" p\n", "  a \n")) },
 			"<|begin|><|user|> p\n<|end|><|assistant|>  a \n<|end|>", "0000000111111"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestFaultsOfMessages(t *testing.T) {
 			"messages need roles, and chat.template: none has none; rows of text, or of a prompt and a completion, do without"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := template(t, c.section).Encode(c.ms)
+			_, err := template(t, c.section).Encode(Conversation{Messages: c.ms})
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -122,7 +122,7 @@ func TestUnusualConversationsRender(t *testing.T) {
 		"an untrained empty answer":      {{Role: "assistant", Train: ptr(false)}, {Role: "assistant", Content: "a"}},
 		"an answer before the last user": {{Role: "assistant", Content: "a"}, {Role: "user", Content: "u"}},
 	} {
-		if _, err := template(t, recipe.Chat{}).Encode(ms); err != nil {
+		if _, err := template(t, recipe.Chat{}).Encode(Conversation{Messages: ms}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -135,9 +135,7 @@ func TestNewRefuses(t *testing.T) {
 		want    string
 	}{
 		{"a template file", recipe.Chat{Template: "my.jinja", TrainOn: "all_tokens"},
-			`chat.template: "my.jinja": templates of your own are not built yet; auto (the tokenizer's own) and none (raw text) work`},
-		{"a template in the recipe, shown by its start", recipe.Chat{Template: "{% for m in messages %}\n{{ m }}{% endfor %}", TrainOn: "all_tokens"},
-			`chat.template: "{% for m in messages %}…": templates of your own are not built yet; auto (the tokenizer's own) and none (raw text) work`},
+			`chat.template: "my.jinja": neither a file that was opened nor a template; auto is the tokenizer's own, none raw text`},
 		{"arguments without effect", recipe.Chat{Template: "auto", TrainOn: "all_tokens", Args: map[string]any{"enable_thinking": false}},
 			"chat.args: this template takes no arguments, so they would have no effect; leave them out"},
 		{"a mode that is none", recipe.Chat{Template: "auto", TrainOn: "all_token"}, `chat.train_on: "all_token" is not a mode; did you mean "all_tokens"?`},
@@ -146,7 +144,7 @@ func TestNewRefuses(t *testing.T) {
 				"chat.train_on: per_message needs messages, and template: none has none; leave it out to train completions, or take all_tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := New(c.section, tokenizer.Bytes())
+			_, err := New(c.section, tokenizer.Bytes(), Source{})
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}

@@ -10,39 +10,69 @@ import (
 )
 
 // layout is the byte vocabulary's own template: <|begin|>, then for each message its role's token, its content and
-// <|end|>. Without roles it is <|begin|>, text, <|end|>.
+// <|end|>.
 type layout struct {
-	name       string
 	begin, end int32
-	roles      map[string]int32 // nil where there are none
+	roles      map[string]int32
 }
 
 // roleNames in the order in which messages list them.
 func roleNames() []string { return []string{"system", "user", "assistant", "tool"} }
 
-func newLayout(name string, tok *tokenizer.Tokenizer) (layout, error) {
-	l := layout{name: name}
-	need := func(name string) (id int32, err error) {
+// newLayout finds the tokens of the layout; nil where the tokenizer lacks one of them, and so is another.
+func newLayout(tok *tokenizer.Tokenizer) *layout {
+	l, all := &layout{roles: map[string]int32{}}, true
+	need := func(name string) int32 {
 		id, ok := tok.Control(name)
-		if !ok {
-			return 0, fmt.Errorf("the tokenizer %s has no %s", tok.Name(), name)
-		}
-		return id, nil
+		all = all && ok
+		return id
 	}
-	var err error
-	if l.begin, err = need("<|begin|>"); err != nil {
-		return l, err
-	}
-	if l.end, err = need("<|end|>"); err != nil || name == "none" {
-		return l, err
-	}
-	l.roles = map[string]int32{}
+	l.begin, l.end = need("<|begin|>"), need("<|end|>")
 	for _, role := range roleNames() {
-		if l.roles[role], err = need("<|" + role + "|>"); err != nil {
-			return l, err
-		}
+		l.roles[role] = need("<|" + role + "|>")
 	}
-	return l, nil
+	if !all || tok.ConfigJSON() != nil {
+		return nil
+	}
+	return l
+}
+
+// encode lays out a conversation with these weights, one a message.
+func (l *layout) encode(t *Template, ms []Message, weights []float64) Example {
+	var b builder
+	b.grow(ms)
+	b.add(0, l.begin)
+	for i, m := range ms {
+		l.turn(t, &b, m, weights[i])
+	}
+	return b.example()
+}
+
+// prompt ends with the header of the assistant.
+func (l *layout) prompt(t *Template, ms []Message) []int32 {
+	var b builder
+	b.add(0, l.begin)
+	for _, m := range ms {
+		l.turn(t, &b, m, 0)
+	}
+	b.add(0, l.roles["assistant"])
+	return b.ids
+}
+
+// turn adds the header, the content and the end token of a message whose tokens have weight w.
+func (l *layout) turn(t *Template, b *builder, m Message, w float64) {
+	header := 0.0
+	if t.mode.headers {
+		header = w
+	}
+	b.add(header, l.roles[m.Role])
+	if t.section.AllowControlTokens {
+		b.add(w, t.ids(m.Content)...)
+	} else {
+		b.ids = t.tok.Append(b.ids, m.Content)
+		b.weigh(w)
+	}
+	b.add(w, l.end)
 }
 
 // roleMessage refuses a role: by what this product calls it, where another name is known, else by the nearest.

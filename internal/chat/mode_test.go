@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-func template(t *testing.T, section recipe.Chat) *Template {
+func template(t testing.TB, section recipe.Chat) *Template {
 	t.Helper()
 	if section.Template == "" {
 		section.Template = "auto"
@@ -18,11 +19,22 @@ func template(t *testing.T, section recipe.Chat) *Template {
 	if section.TrainOn == "" {
 		section.TrainOn = "all_assistant_messages"
 	}
-	tpl, err := New(section, tokenizer.Bytes())
+	tpl, err := New(section, tokenizer.Bytes(), Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tpl
+}
+
+// only is the one example of a conversation.
+func only(exs []Example, err error) (Example, error) {
+	if err == nil && len(exs) != 1 {
+		err = fmt.Errorf("%d examples, want one", len(exs))
+	}
+	if err != nil {
+		return Example{}, err
+	}
+	return exs[0], nil
 }
 
 // The conversation of the golden masks. Its layout, a token a column:
@@ -95,7 +107,7 @@ func TestMasks(t *testing.T) {
 			if c.change != nil {
 				c.change(ms)
 			}
-			ex, err := template(t, recipe.Chat{TrainOn: c.mode}).Encode(ms)
+			ex, err := only(template(t, recipe.Chat{TrainOn: c.mode}).Encode(Conversation{Messages: ms}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +146,7 @@ func TestSystemOfTheRecipe(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tpl := template(t, recipe.Chat{TrainOn: c.mode, System: ptr("Z")})
-			ex, err := tpl.Encode(c.ms)
+			ex, err := only(tpl.Encode(Conversation{Messages: c.ms}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -77,7 +77,7 @@ func TestSourcesAtFault(t *testing.T) {
 		{"labels", `{"prompt": "q", "completion": "a", "label": false}`, recipe.Source{},
 			"dataset.train.0.format: auto: rows.jsonl:1 has a label of true or false, so its rows may be good and bad ones (labelled), which this loss cannot tell apart; format: prompt_completion trains on all of them"},
 		{"a field of no format", pairRow, recipe.Source{Fields: map[string]recipe.Field{"promt": field("prompt")}},
-			`dataset.train.0.fields.promt: not a field of prompt_completion rows (prompt, completion); did you mean "prompt"? (told by the first row, rows.jsonl:1)`},
+			`dataset.train.0.fields.promt: not a field of prompt_completion rows (prompt, completion, tools, documents); did you mean "prompt"? (told by the first row, rows.jsonl:1)`},
 		{"a regex that is none", pairRow, recipe.Source{Fields: map[string]recipe.Field{"prompt": {Columns: []string{"prompt"}, Regex: "("}}},
 			"dataset.train.0.fields.prompt: regex: error parsing regexp: missing closing ): `(`"},
 		{"a list from a regex", `{"messages": []}`, recipe.Source{Fields: map[string]recipe.Field{"messages": {Columns: []string{"messages"}, Regex: "."}}},

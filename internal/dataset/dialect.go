@@ -54,8 +54,6 @@ func dialectOf(list value, renamed bool) *dialect {
 	switch first := list.item(0); {
 	case first != nil && isSpoken(first):
 		name = "conversations of from and value"
-	case first != nil && isParted(first):
-		name = "messages whose parts have type and value"
 	case !renamed:
 		return nil
 	}
@@ -302,8 +300,6 @@ func listTurns(c *conversion, row value) *fault {
 		switch {
 		case isSpoken(m):
 			f = c.spoken(m, element(column.String(), i, ""))
-		case isParted(m):
-			f = c.parted(m, element(column.String(), i, ""))
 		default: // as a format reads it, or at fault in its words
 			c.next()
 			c.out = append(c.out, m...)

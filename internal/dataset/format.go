@@ -12,13 +12,27 @@ type format struct {
 	name     string
 	required []string // our fields that every row has
 	optional []string
-	// encode renders a row, whose columns are in s; nil where the format is refused.
-	encode func(s *source, row value, t *chat.Template) (chat.Example, *fault)
+	// encode renders a row, whose columns are in s, as one or more examples; nil where the format is refused.
+	encode func(s *source, row value, t *chat.Template) ([]chat.Example, *fault)
 	// bare: rows need no template.
 	bare bool
 	// joins: columns that a row of another dialect has instead of ours, and which make up ours.
 	joins map[string][]string
 }
+
+// one is the encode of rows that are one example each.
+func one(encode func(s *source, row value, t *chat.Template) (chat.Example, *fault)) func(*source, value, *chat.Template) ([]chat.Example, *fault) {
+	return func(s *source, row value, t *chat.Template) ([]chat.Example, *fault) {
+		ex, f := encode(s, row, t)
+		if f != nil {
+			return nil, f
+		}
+		return []chat.Example{ex}, nil
+	}
+}
+
+// beside are the fields that stand beside messages, for templates that write them.
+func beside() []string { return []string{"tools", "documents"} }
 
 func (f format) fields() []string { return slices.Concat(f.required, f.optional) }
 
@@ -34,13 +48,13 @@ func (f format) mappable() []string {
 // encode is recognised, so as to be refused by name.
 func formats() []format {
 	return []format{
-		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: encodeTokens, bare: true},
+		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: one(encodeTokens), bare: true},
 		{name: "preference", required: []string{"chosen", "rejected"}, optional: []string{"prompt"}},
-		{name: "messages", required: []string{"messages"}, optional: []string{"tools", "system"}, encode: encodeMessages},
-		{name: "prompt_completion", required: []string{"prompt", "completion"}, encode: encodePromptCompletion},
+		{name: "messages", required: []string{"messages"}, optional: append(beside(), "system"), encode: encodeMessages},
+		{name: "prompt_completion", required: []string{"prompt", "completion"}, optional: beside(), encode: encodePromptCompletion},
 		{name: "prompt_completion", required: []string{"instruction", "output"}, encode: encodePromptCompletion,
 			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},
-		{name: "text", required: []string{"text"}, encode: encodeText},
+		{name: "text", required: []string{"text"}, encode: one(encodeText)},
 		{name: "labelled", required: []string{"completion", "label"}, optional: []string{"prompt"}},
 		{name: "prompts", required: []string{"prompt"}, optional: []string{"target"}},
 	}

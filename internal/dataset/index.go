@@ -34,50 +34,67 @@ type index struct {
 	copies   string    // the folder of what was unpacked; empty: there is none
 }
 
-// encode renders one row and cuts it to length. dropped: the row is overlong and goes by dataset.overlong.
-func (x *index) encode(s *source, raw []byte) (ex chat.Example, cut, dropped bool, f *fault) {
+// encode renders one row and cuts its examples to length. dropped: one is overlong, and the row goes by dataset.overlong.
+func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped bool, f *fault) {
 	if err := check(raw); err != nil {
-		return ex, false, false, bad("", "not JSON: %v", err)
+		return nil, false, false, bad("", "not JSON: %v", err)
 	}
 	row := trimmed(raw)
 	if !row.isObject() {
-		return ex, false, false, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
+		return nil, false, false, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
 	}
 	given := row
 	if f = s.unheard(row); f == nil {
 		row, f = s.canonical(row)
 	}
 	if f == nil {
-		ex, f = s.format.encode(s, row, x.template)
+		exs, f = s.format.encode(s, row, x.template)
 		f = s.restore(given, f)
 	}
 	if f != nil {
 		if f.other {
 			f.msg += s.shape()
 		}
-		return ex, false, false, f
+		return nil, false, false, f
 	}
-	n, limit := len(ex.IDs), x.section.MaxLength
-	if n > limit {
+	longest := 0
+	for _, ex := range exs {
+		longest = max(longest, len(ex.IDs))
+	}
+	if limit := x.section.MaxLength; longest > limit {
 		switch x.section.Overlong {
 		case "drop":
-			return ex, false, true, nil
-		case "keep_start":
-			ex, cut = chat.Example{IDs: ex.IDs[:limit], Weights: ex.Weights[:limit]}, true
-		case "keep_end":
-			ex, cut = chat.Example{IDs: ex.IDs[n-limit:], Weights: ex.Weights[n-limit:]}, true
+			return nil, false, true, nil
+		case "keep_start", "keep_end":
+			exs, cut = cutTo(exs, limit, x.section.Overlong == "keep_end"), true
 		default:
-			return ex, false, false, &fault{overlong: true, msg: fmt.Sprintf(
-				"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", n, limit)}
+			return nil, false, false, &fault{overlong: true, msg: fmt.Sprintf(
+				"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", longest, limit)}
 		}
 	}
-	if trainedIn(ex) > 0 {
-		return ex, cut, false, nil
+	if trainedIn(exs) > 0 {
+		return exs, cut, false, nil
 	}
 	if cut {
-		return ex, false, false, bad("", "no trained token is left of %d when dataset.overlong: %s keeps %d", n, x.section.Overlong, limit)
+		return nil, false, false, bad("", "no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
 	}
-	return ex, false, false, bad("", "no trained token%s", x.why(s))
+	return nil, false, false, bad("", "no trained token%s", x.why(s))
+}
+
+// cutTo cuts the examples of a row to limit tokens; one of which nothing trained is left goes, where another stays.
+func cutTo(exs []chat.Example, limit int, end bool) []chat.Example {
+	kept := make([]chat.Example, 0, len(exs))
+	for _, ex := range exs {
+		if n := len(ex.IDs); n > limit && end {
+			ex = chat.Example{IDs: ex.IDs[n-limit:], Weights: ex.Weights[n-limit:]}
+		} else if n > limit {
+			ex = chat.Example{IDs: ex.IDs[:limit], Weights: ex.Weights[:limit]}
+		}
+		if trainedIn([]chat.Example{ex}) > 0 {
+			kept = append(kept, ex)
+		}
+	}
+	return kept
 }
 
 // why says what decides which tokens of the source train.
@@ -89,12 +106,23 @@ func (x *index) why(s *source) string {
 }
 
 // trainedIn counts the tokens that are predicted with a weight.
-func trainedIn(ex chat.Example) int {
+func trainedIn(exs []chat.Example) int {
 	n := 0
-	for _, w := range ex.Weights[1:] {
-		if w > 0 {
-			n++
+	for _, ex := range exs {
+		for _, w := range ex.Weights[1:] {
+			if w > 0 {
+				n++
+			}
 		}
+	}
+	return n
+}
+
+// tokensIn counts the tokens of a row's examples.
+func tokensIn(exs []chat.Example) int {
+	n := 0
+	for _, ex := range exs {
+		n += len(ex.IDs)
 	}
 	return n
 }
@@ -113,25 +141,25 @@ func (x *index) place(e entry) diag.Pos {
 // ErrChanged is a row that is no longer what was checked when its file was opened.
 var ErrChanged = errors.New("the file has changed since it was checked; a run needs its rows unchanged")
 
-// read returns the row of an entry, rendered again.
-func (x *index) read(e entry) (chat.Example, error) {
+// read returns the examples of an entry's row, rendered again.
+func (x *index) read(e entry) ([]chat.Example, error) {
 	raw := make([]byte, e.length)
 	f, err := os.Open(x.files[e.file].Path)
 	if err != nil {
-		return chat.Example{}, fmt.Errorf("read %s: %w", x.place(e), err)
+		return nil, fmt.Errorf("read %s: %w", x.place(e), err)
 	}
 	defer f.Close()
 	if _, err := f.ReadAt(raw, e.offset); err != nil && err != io.EOF {
-		return chat.Example{}, fmt.Errorf("read %s: %w", x.place(e), err)
+		return nil, fmt.Errorf("read %s: %w", x.place(e), err)
 	}
 	if crc32.ChecksumIEEE(raw) != e.sum {
-		return chat.Example{}, fmt.Errorf("%s: %w", x.place(e), ErrChanged)
+		return nil, fmt.Errorf("%s: %w", x.place(e), ErrChanged)
 	}
-	ex, _, _, bad := x.encode(x.owner[e.file], raw)
+	exs, _, _, bad := x.encode(x.owner[e.file], raw)
 	if bad != nil {
-		return chat.Example{}, fmt.Errorf("%s", bad.at(x.place(e)))
+		return nil, fmt.Errorf("%s", bad.at(x.place(e)))
 	}
-	return ex, nil
+	return exs, nil
 }
 
 // trimmed is the checked row without space around it.

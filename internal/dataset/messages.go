@@ -1,34 +1,39 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"trainer/internal/chat"
-	"trainer/internal/diag"
+	"trainer/internal/chat/jinja"
 )
 
-// encodeMessages reads {"messages": [{"role": …, "content": …}, …]}.
-func encodeMessages(s *source, row value, t *chat.Template) (chat.Example, *fault) {
+// encodeMessages reads {"messages": [{"role": …, "content": …}, …]}, with the tools and documents of the row.
+func encodeMessages(s *source, row value, t *chat.Template) ([]chat.Example, *fault) {
 	c := s.columns["messages"]
 	v := c.raw(row)
 	if v == nil {
-		return chat.Example{}, missing(row, c.String())
+		return nil, missing(row, c.String())
 	}
 	ms, f := messages(v, c.String())
 	if f != nil {
-		return chat.Example{}, f
+		return nil, f
 	}
-	return render(t, ms, func(i int, field string) string { return element(c.String(), i, field) })
+	conv, f := s.conversation(row, ms)
+	if f != nil {
+		return nil, f
+	}
+	return render(t, conv, func(i int, field string) string { return s.place(c.String(), i, field) })
 }
 
 // render encodes a conversation, with its faults placed in the row.
-func render(t *chat.Template, ms []chat.Message, place func(int, string) string) (chat.Example, *fault) {
-	ex, err := t.Encode(ms)
+func render(t *chat.Template, c chat.Conversation, place func(int, string) string) ([]chat.Example, *fault) {
+	exs, err := t.Encode(c)
 	if err != nil {
-		return chat.Example{}, fromChat(err, place)
+		return nil, fromChat(err, place)
 	}
-	return ex, nil
+	return exs, nil
 }
 
 // element is the key of a list's element, or of a field of it; of the list itself for a negative index.
@@ -58,51 +63,85 @@ func messages(v value, key string) ([]chat.Message, *fault) {
 	return ms, nil
 }
 
-// message reads one. What it holds beyond role, content, train and weight is refused, as training would drop it in
-// silence, unless it is blank.
+// message reads one. What it holds beyond role, content, train and weight goes to the template, which refuses what it would
+// drop; what is null or an empty list or object is left out.
 func message(v value, key string) (m chat.Message, f *fault) {
 	if !v.isObject() {
 		return m, bad(key, "%s where a message is due, as {\"role\": …, \"content\": …}", v.kind())
 	}
-	var role, content bool
+	m.Fields = jinja.NewDict()
+	var role, content, more bool
+	other := "" // the first key of no message
 	for k, item := range v.members() {
-		place := key + "." + string(k)
-		switch string(k) {
+		name, place := string(k), key+"."+string(k)
+		switch name {
 		case "role":
 			if role = item.isText(); !role {
 				return m, bad(place, "%s where text is due", item.kind())
 			}
 			m.Role = item.text()
+			m.Fields.Set(name, m.Role)
 		case "content":
-			content = true
-			if m.Content, f = messageContent(item, place); f != nil {
+			if content = !item.isNull(); !content {
+				continue
+			}
+			if f = readContent(&m, item, place); f != nil {
 				return m, f
 			}
 		case "train":
-			if m.Train, f = optionalTruth(item, place); f != nil {
-				return m, f
-			}
+			m.Train, f = optionalTruth(item, place)
 		case "weight":
-			if m.Weight, f = optionalNumber(item, place); f != nil {
-				return m, f
-			}
+			m.Weight, f = optionalNumber(item, place)
 		default:
-			if !item.isBlank() {
-				return m, bad(place, "%s", unknownMessageKey(string(k)))
+			if item.isNull() || item.isBlank() && !item.isText() {
+				continue
 			}
+			more = more || !item.isBlank() && name != "name"
+			if !item.isBlank() {
+				other = cmp.Or(other, name)
+			}
+			f = setField(m.Fields, name, item, place)
+		}
+		if f != nil {
+			return m, f
 		}
 	}
 	switch {
+	case !role && other != "":
+		return m, bad(key+"."+other, "%s", chat.UnknownKey(other))
 	case !role:
 		return m, bad(key+".role", "missing")
-	case !content:
-		return m, bad(key+".content", "missing")
+	case content || more && m.Role == "assistant":
+		return m, nil
+	case v.member("content") != nil:
+		return m, bad(key+".content", "null where text is due")
 	}
-	return m, nil
+	return m, bad(key+".content", "missing")
 }
 
-// messageContent reads text, or a list of parts of text, which are joined as they are. Some writers call the text of a
-// part its value.
+// setField sets a key of a message to what the row has there.
+func setField(d *jinja.Dict, name string, v value, key string) *fault {
+	val, err := decoded(v)
+	if err != nil {
+		return bad(key, "%v", err)
+	}
+	d.Set(name, val)
+	return nil
+}
+
+// readContent reads text, or a list of parts. Parts of text are joined as they are, as most templates take no others; those
+// of reasoning and of tool calls go to the keys under which messages have them.
+func readContent(m *chat.Message, v value, key string) (f *fault) {
+	if v.isList() && hasOther(v) {
+		return readParts(m, v, key)
+	}
+	if m.Content, f = messageContent(v, key); f == nil {
+		m.Fields.Set("content", m.Content)
+	}
+	return f
+}
+
+// messageContent reads text, or a list of parts of text, which are joined as they are.
 func messageContent(v value, key string) (string, *fault) {
 	if v.isText() {
 		return v.text(), nil
@@ -112,28 +151,11 @@ func messageContent(v value, key string) (string, *fault) {
 	}
 	var out strings.Builder
 	for i, part := range v.items() {
-		place := element(key, i, "")
-		if part.isText() {
-			out.WriteString(part.text())
-			continue
+		text, f := partText(part, element(key, i, ""))
+		if f != nil {
+			return "", f
 		}
-		if !part.isObject() {
-			return "", bad(place, "%s where text is due", part.kind())
-		}
-		if kind := part.member("type"); kind != nil && kind.isText() && kind.text() != "text" {
-			return "", bad(place+".type", "%q cannot be rendered; only parts of type text", kind.text())
-		}
-		key, text := place+".text", part.member("text")
-		if text == nil {
-			key, text = place+".value", part.member("value")
-		}
-		switch {
-		case text == nil:
-			return "", bad(place+".text", "missing; a part is {\"type\": \"text\", \"text\": …}")
-		case !text.isText():
-			return "", bad(key, "%s where text is due", text.kind())
-		}
-		out.WriteString(text.text())
+		out.WriteString(text)
 	}
 	return out.String(), nil
 }
@@ -158,17 +180,4 @@ func optionalNumber(v value, key string) (*float64, *fault) {
 		return nil, bad(key, "%s where a number is due", v.kind())
 	}
 	return &n, nil
-}
-
-func unknownMessageKey(key string) string {
-	switch key {
-	case "from":
-		return `not a key of a message; here it is called "role"`
-	case "value", "text":
-		return `not a key of a message; here it is called "content"`
-	case "tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "reasoning", "thinking":
-		return "the template cannot render it, so training would drop it; write it into the content, or leave it out"
-	}
-	keys := []string{"role", "content", "train", "weight"}
-	return "not a key of a message (" + strings.Join(keys, ", ") + ")" + diag.DidYouMean(key, keys)
 }

@@ -32,7 +32,7 @@ dataset:
 	}
 	_, err = Open(context.Background(), r, byteTemplate(t, r.Chat), &hub.Hub{})
 	want := `recipe.yaml:5:13: dataset.train.0.path: row.jsonl: no such file; did you mean "rows.jsonl"?
-recipe.yaml:7:23: dataset.train.1.fields.promt: not a field of prompt_completion rows (prompt, completion); did you mean "prompt"? (told by the first row, rows.jsonl:1)
+recipe.yaml:7:23: dataset.train.1.fields.promt: not a field of prompt_completion rows (prompt, completion, tools, documents); did you mean "prompt"? (told by the first row, rows.jsonl:1)
 recipe.yaml:8:15: dataset.validation.0.path: vals.jsonl: no such file`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

@@ -8,45 +8,66 @@ import (
 
 // encodePromptCompletion reads {"prompt": …, "completion": …}: each is text, or a list of messages; text beside a list
 // is one message. Under template: none both are text.
-func encodePromptCompletion(s *source, row value, t *chat.Template) (chat.Example, *fault) {
+func encodePromptCompletion(s *source, row value, t *chat.Template) ([]chat.Example, *fault) {
 	p, c := s.columns["prompt"], s.columns["completion"]
 	if p.holdsList(row) || c.holdsList(row) {
-		return encodeSides(p, c, row, t)
+		return encodeSides(s, p, c, row, t)
 	}
 	prompt, f := p.text(row)
 	if f != nil {
-		return chat.Example{}, f
+		return nil, f
 	}
 	completion, f := c.text(row)
 	if f != nil {
-		return chat.Example{}, f
+		return nil, f
 	}
-	ex, err := t.PromptCompletion(prompt, completion)
+	if t.HasRoles() {
+		return encodeTurns(s, p, c, row, t, []chat.Message{{Role: "user", Content: prompt, Given: true}, {Role: "assistant", Content: completion}})
+	}
+	exs, err := t.PromptCompletion(prompt, completion)
 	if err != nil {
-		return ex, fromChat(err, func(i int, _ string) string { return [2]string{p.String(), c.String()}[min(max(i, 0), 1)] })
+		return nil, fromChat(err, func(i int, _ string) string { return [2]string{p.String(), c.String()}[min(max(i, 0), 1)] })
 	}
-	return ex, nil
+	return exs, nil
+}
+
+// encodeTurns encodes a prompt and a completion that are text, with the tools and documents of the row.
+func encodeTurns(s *source, p, c *column, row value, t *chat.Template, ms []chat.Message) ([]chat.Example, *fault) {
+	conv, f := s.conversation(row, ms)
+	if f != nil {
+		return nil, f
+	}
+	return render(t, conv, func(i int, field string) string {
+		if i < 0 {
+			return s.place(p.String(), i, field)
+		}
+		return [2]string{p.String(), c.String()}[i]
+	})
 }
 
 // encodeSides joins the two lists of messages to one conversation, those of the prompt marked as given.
-func encodeSides(p, c *column, row value, t *chat.Template) (chat.Example, *fault) {
+func encodeSides(s *source, p, c *column, row value, t *chat.Template) ([]chat.Example, *fault) {
 	given, f := side(p, row, "user")
 	if f != nil {
-		return chat.Example{}, f
+		return nil, f
 	}
 	for i := range given {
 		given[i].Given = true
 	}
 	rest, f := side(c, row, "assistant")
 	if f != nil {
-		return chat.Example{}, f
+		return nil, f
 	}
 	if len(rest) == 0 {
-		return chat.Example{}, bad(c.String(), "empty; a completion needs a message")
+		return nil, bad(c.String(), "empty; a completion needs a message")
 	}
-	return render(t, append(given, rest...), func(i int, field string) string {
+	conv, f := s.conversation(row, append(given, rest...))
+	if f != nil {
+		return nil, f
+	}
+	return render(t, conv, func(i int, field string) string {
 		if i < len(given) {
-			return element(p.String(), i, field)
+			return s.place(p.String(), i, field)
 		}
 		return element(c.String(), i-len(given), field)
 	})

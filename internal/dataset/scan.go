@@ -99,7 +99,7 @@ func (x *index) check(b *block) checked {
 		}
 		raw := b.buf[start : start+r.length]
 		start += r.length
-		ex, cut, dropped, f := x.encode(b.source, raw)
+		exs, cut, dropped, f := x.encode(b.source, raw)
 		switch {
 		case f != nil:
 			c.faults = append(c.faults, placed{*f, pos})
@@ -111,7 +111,7 @@ func (x *index) check(b *block) checked {
 			c.cut++
 		}
 		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line),
-			tokens: int32(len(ex.IDs)), trained: int32(trainedIn(ex)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
+			tokens: int32(tokensIn(exs)), trained: int32(trainedIn(exs)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
 	}
 	return c
 }

@@ -27,7 +27,7 @@ var rooms = map[string][]string{
 	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe", "internal/chat/hf", "internal/chat/jinja"},
 	"internal/chat/hf":        {"internal/chat/jinja", "internal/diag"},
 	"internal/chat/jinja":     {},
-	"internal/dataset":        {"internal/chat", "internal/diag", "internal/hub", "loss", "recipe"},
+	"internal/dataset":        {"internal/chat", "internal/chat/jinja", "internal/diag", "internal/hub", "loss", "recipe"},
 	"internal/grader":         {},
 	"internal/rollout":        {"internal/chat", "internal/grader", "loss", "recipe"},
 	"internal/worker":         {},

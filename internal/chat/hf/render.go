@@ -27,6 +27,9 @@ func Parse(source string) (*Template, error) {
 // Reads tells whether the template reads a variable of this name, so that an argument which has no effect can be refused.
 func (t *Template) Reads(name string) bool { return t.jinja.Reads(name) }
 
+// Variables are the names that the template reads from whoever renders it, functions and special tokens among them.
+func (t *Template) Variables() []string { return t.jinja.Variables() }
+
 // Options of a render. The zero value renders a whole conversation.
 type Options struct {
 	// AddGenerationPrompt ends the text where the assistant's next message starts.
@@ -63,6 +66,11 @@ type Rendered struct {
 // reserved are variables that the render sets itself.
 var reserved = []string{"messages", "tools", "documents", "add_generation_prompt", "conversations", "chat_template",
 	"return_assistant_tokens_mask", "continue_final_message"}
+
+// Reserved tells whether a variable of this name is set by the render, or is a function of it.
+func Reserved(name string) bool {
+	return slices.Contains(reserved, name) || jinja.IsFunction(name)
+}
 
 // Render renders a conversation, which it does not change. An error that the template causes or raises is a *jinja.Error.
 func (t *Template) Render(c Conversation, o Options) (*Rendered, error) {

@@ -100,3 +100,9 @@ func strftimeNow(x *exec, _ Value, p []Value) Value {
 	x.charge(16 * len(format))
 	return strftime(x.now(), format)
 }
+
+// IsFunction tells whether every template sees a function of this name.
+func IsFunction(name string) bool {
+	_, ok := globals[name]
+	return ok
+}

@@ -35,6 +35,9 @@ func (t *Template) Reads(name string) bool {
 	return slices.Contains(t.given, name)
 }
 
+// Variables are the names that the template reads from its caller, functions among them.
+func (t *Template) Variables() []string { return slices.Clone(t.given) }
+
 // Options of a render.
 type Options struct {
 	Limits Limits

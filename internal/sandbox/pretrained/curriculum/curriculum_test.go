@@ -38,7 +38,7 @@ func TestTheRateRisesAndFalls(t *testing.T) {
 
 // Rows of recipes have the very ids and masks that the model was taught with.
 func TestLessonsAreRenderedAsRecipesRenderThem(t *testing.T) {
-	tpl, err := chat.New(recipe.Chat{Template: "auto", TrainOn: "all_assistant_messages"}, tokenizer.Bytes())
+	tpl, err := chat.New(recipe.Chat{Template: "auto", TrainOn: "all_assistant_messages"}, tokenizer.Bytes(), chat.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,14 +81,14 @@ func rendered(t *testing.T, tpl *chat.Template, l Lesson) (whole chat.Example, p
 	for i, text := range l.Turns {
 		ms = append(ms, chat.Message{Role: []string{"user", "assistant"}[i%2], Content: text})
 	}
-	ex, err := tpl.Encode(ms)
+	exs, err := tpl.Encode(chat.Conversation{Messages: ms})
 	if err == nil {
-		prompt, err = tpl.Prompt(ms[:len(ms)-1])
+		prompt, err = tpl.Prompt(chat.Conversation{Messages: ms[:len(ms)-1]})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ex, prompt
+	return exs[0], prompt
 }
 
 // Answers read off the questions by other means than those that made them.

@@ -1,0 +1,253 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"trainer/internal/chat/jinja"
+)
+
+// turn is a message that trains, in a rendering that has it as it would be sampled.
+type turn struct {
+	message    int
+	in         *rendering
+	begin, end int // bytes of in.text that are sampled: from behind the prompt to behind the end token
+}
+
+// A conversation with more trained turns than this is not rendered twice a turn: some of them are, and the others are
+// found in the rendering of the last.
+const exactTurns = 4
+
+// turns finds the trained turns of the assistant, in order.
+func (j *job) turns() ([]turn, error) {
+	var trained []int
+	for i, m := range j.c.Messages {
+		if m.Role == "assistant" && j.weights[i] > 0 {
+			trained = append(trained, i)
+		}
+	}
+	if len(trained) > exactTurns {
+		if ts, err := j.inOne(trained); ts != nil || err != nil {
+			return ts, err
+		}
+	}
+	return j.exact(trained)
+}
+
+// exact renders each turn for itself.
+func (j *job) exact(trained []int) ([]turn, error) {
+	ts := make([]turn, 0, len(trained))
+	for _, i := range trained {
+		u, err := j.turn(i)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, u)
+	}
+	return ts, nil
+}
+
+// turn renders message i as it would be sampled: what stands before it is what sampling is given.
+func (j *job) turn(i int) (turn, error) {
+	if err := j.unthought(i); err != nil {
+		return turn{}, err
+	}
+	if i == 0 {
+		return turn{}, faultf(0, "", "the conversation starts with the assistant, so sampling would have nothing to start from; put a user or system message before it (chat.system is one), or leave it out of training with train: false")
+	}
+	prompt, err := j.render(i, true)
+	if err != nil {
+		return turn{}, refused(i, err)
+	}
+	r, err := j.render(i+1, false)
+	if err != nil {
+		return turn{}, refused(i, err)
+	}
+	if !strings.HasPrefix(r.text, prompt.text) {
+		full := r.text
+		if r = j.answered(i, r, prompt); r == nil {
+			return turn{}, j.otherwise(i, full, prompt.text)
+		}
+	}
+	u := turn{message: i, in: r, begin: len(prompt.text)}
+	if u.end = j.end(r, u.begin, len(r.text)); u.end < 0 {
+		err = j.endByNext(&u)
+	}
+	return u, err
+}
+
+// otherwise says where the template does not start a message as sampling would.
+func (j *job) otherwise(i int, text, prompt string) error {
+	n := 0
+	for n < len(text) && n < len(prompt) && text[n] == prompt[n] {
+		n++
+	}
+	for n > 0 && (!utf8.RuneStart(prompt[min(n, len(prompt)-1)]) || prompt[n-1] == '<') {
+		n--
+	}
+	hint := ""
+	if strings.Contains(prompt[n:], "<think>") {
+		hint = "give the message its reasoning (reasoning_content, \"\" where it has none), choose a mode without reasoning where the template has one (chat.args), or "
+	}
+	return faultf(i, "", "sampling would start behind %q, but the template writes %q there: the model would learn what it is never asked; %sgive a template that agrees with itself (chat.template)",
+		tail(prompt[n:]), head(text[n:]), hint)
+}
+
+func head(s string) string {
+	if r := []rune(s[:min(len(s), 200)]); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+func tail(s string) string {
+	if r := []rune(s[max(0, len(s)-200):]); len(r) > 40 {
+		return "…" + string(r[len(r)-40:])
+	}
+	return s
+}
+
+// endWindow bounds the bytes behind a turn's text in which its end token is looked for.
+const endWindow = 256
+
+// end is where the turn that is the bytes [from, to) ends: behind the control token that its model stops with. A turn ends in
+// control tokens and space; of several the one that ends an answer, else the last. -1 where there is none.
+func (j *job) end(r *rendering, from, to int) int {
+	start := max(from, to-endWindow)
+	for start < to && !utf8.RuneStart(r.text[start]) {
+		start++
+	}
+	ids, ends := j.tokens(r, start, to)
+	last := -1
+	for i := len(ids) - 1; i >= 0; i-- {
+		a := start
+		if i > 0 {
+			a += ends[i-1]
+		}
+		piece := r.text[a : start+ends[i]]
+		switch {
+		case j.t.tok.IsControl(ids[i]):
+			if last < 0 || piece == j.p.answerEnd || piece == j.p.options.SpecialTokens["eos_token"] && !strings.Contains(r.text[a:to], j.p.answerEnd) {
+				last = start + ends[i]
+			}
+		case strings.TrimSpace(piece) != "":
+			return last
+		}
+	}
+	return last
+}
+
+// endByNext ends a turn by the token of the role that follows, where the template writes no other.
+func (j *job) endByNext(u *turn) error {
+	none := faultf(u.message, "", "the template writes no token behind the message with which a model would stop: one that is a single token of %s; give a template that ends it with one (chat.template), such as eos_token", j.t.tok.Name())
+	if !j.p.nextEnds {
+		return none
+	}
+	next := jinja.NewDict("role", "user", keyContent, "next")
+	if m := j.given[u.message]; m != nil {
+		if calls, ok := m.Get(keyToolCalls); ok && !blank(calls) {
+			next = jinja.NewDict("role", "tool", keyContent, "next")
+		}
+	}
+	r, err := j.render(u.message+1, false, next)
+	if err != nil {
+		return refused(u.message, err)
+	}
+	s, ok := r.span(u.message + 1) // the template may write the message otherwise, now that it is history
+	if !ok {
+		return none
+	}
+	end := j.controlAt(r, s.Start)
+	if end < 0 {
+		return none
+	}
+	u.in = &rendering{text: u.in.text + r.text[s.Start:end], messages: u.in.messages, generation: u.in.generation, literal: u.in.literal}
+	u.end = len(u.in.text)
+	return nil
+}
+
+// controlAt is the byte behind the control token that stands at byte at, -1 for none.
+func (j *job) controlAt(r *rendering, at int) int {
+	ids, ends := j.tokens(r, at, min(len(r.text), at+endWindow))
+	if len(ids) == 0 || !j.t.tok.IsControl(ids[0]) {
+		return -1
+	}
+	return at + ends[0]
+}
+
+// inOne finds all turns in the rendering up to the last. Some are rendered for themselves, as they would be sampled: the
+// last, the first, and some between. Where these are in it as they are, and every other one starts and ends in it alike
+// and loses nothing, the conversation is one example. Else the answer is nil: each is to be rendered for itself.
+func (j *job) inOne(trained []int) ([]turn, error) {
+	n := len(trained)
+	last, err := j.turn(trained[n-1])
+	if err != nil {
+		return nil, err
+	}
+	ts := make([]turn, n)
+	ts[n-1] = last
+	header := ""
+	for k, at := range []int{0, n / 3, 2 * n / 3} {
+		u, err := j.turn(trained[at])
+		if err != nil {
+			return nil, err
+		}
+		s, ok := last.in.span(u.message)
+		if !ok || s.Start > u.begin || !strings.HasPrefix(last.in.text, u.in.text[:u.end]) {
+			return nil, nil
+		}
+		h := u.in.text[s.Start:u.begin]
+		if k > 0 && h != header {
+			return nil, nil
+		}
+		header, u.in = h, last.in
+		ts[at] = u
+	}
+	for k, i := range trained {
+		if ts[k].in != nil {
+			continue
+		}
+		if err := j.unthought(i); err != nil {
+			return nil, err
+		}
+		u, ok := j.derived(last.in, i, header)
+		if !ok {
+			return nil, nil
+		}
+		ts[k] = u
+	}
+	return ts, nil
+}
+
+// derived is message i in a rendering of more than it, where it starts with header and loses nothing.
+func (j *job) derived(r *rendering, i int, header string) (u turn, ok bool) {
+	s, ok := r.span(i)
+	if !ok || !strings.HasPrefix(r.text[s.Start:], header) || s.Start+len(header) > s.End {
+		return u, false
+	}
+	u = turn{message: i, in: r, begin: s.Start + len(header)}
+	if j.p.nextEnds {
+		u.end = j.controlAt(r, s.End)
+	} else {
+		u.end = j.end(r, u.begin, s.End)
+	}
+	return u, u.end > u.begin && j.lost(i, r.text[u.begin:u.end], true) == nil
+}
+
+// merged groups turns of which the later ones have the earlier ones in their past as they were sampled; in order.
+func merged(ts []turn) [][]turn {
+	var groups [][]turn
+	for k := len(ts) - 1; k >= 0; k-- {
+		u := ts[k]
+		if n := len(groups); n > 0 {
+			if shown := groups[n-1][len(groups[n-1])-1]; u.end <= shown.begin && strings.HasPrefix(shown.in.text, u.in.text[:u.end]) {
+				groups[n-1] = append([]turn{u}, groups[n-1]...)
+				continue
+			}
+		}
+		groups = append(groups, []turn{u})
+	}
+	slices.Reverse(groups)
+	return groups
+}

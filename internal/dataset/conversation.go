@@ -1,0 +1,104 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+
+	"trainer/internal/chat"
+	"trainer/internal/chat/jinja"
+)
+
+// conversation joins messages and what the row has beside them for the template.
+func (s *source) conversation(row value, ms []chat.Message) (c chat.Conversation, f *fault) {
+	c.Messages = ms
+	if c.Tools, f = s.objects(row, "tools"); f != nil {
+		return c, f
+	}
+	c.Documents, f = s.objects(row, "documents")
+	return c, f
+}
+
+// place is where the row has message i, or a field of it; for -1 the conversation, or what stands beside it.
+func (s *source) place(messages string, i int, field string) string {
+	if i >= 0 || field == "" {
+		return element(messages, i, field)
+	}
+	name, rest, dotted := strings.Cut(field, ".")
+	if c := s.columns[name]; c != nil {
+		name = c.String()
+	}
+	if dotted {
+		return name + "." + rest
+	}
+	return name
+}
+
+// objects is a list of objects beside the messages, such as tools; nil where the row has none. Some writers put it down as
+// JSON text.
+func (s *source) objects(row value, field string) ([]*jinja.Dict, *fault) {
+	c := s.columns[field]
+	if c == nil {
+		return nil, nil
+	}
+	v := c.raw(row)
+	if v == nil || v.isBlank() {
+		return nil, nil
+	}
+	if v.isText() {
+		inner := unquote(v)
+		if err := check(inner); err != nil {
+			return nil, bad(c.String(), "text that is not JSON: %v", err)
+		}
+		if v = trimmed(inner); v.isBlank() {
+			return nil, nil
+		}
+	}
+	if !v.isList() {
+		return nil, bad(c.String(), "%s where a list of objects is due", v.kind())
+	}
+	var out []*jinja.Dict
+	for i, item := range v.items() {
+		if !item.isObject() {
+			return nil, bad(element(c.String(), i, ""), "%s where an object is due", item.kind())
+		}
+		t, err := decoded(item)
+		if err != nil {
+			return nil, bad(element(c.String(), i, ""), "%v", err)
+		}
+		out = append(out, t.(*jinja.Dict))
+	}
+	return out, nil
+}
+
+// decoded is a checked value as templates see it: keys in order, whole numbers apart from fractions.
+func decoded(v value) (jinja.Value, error) {
+	switch v[0] {
+	case '"':
+		return v.text(), nil
+	case 't', 'f':
+		return v[0] == 't', nil
+	case 'n':
+		return nil, nil
+	case '[':
+		l := &jinja.List{Items: []jinja.Value{}}
+		for i, item := range v.items() {
+			t, err := decoded(item)
+			if err != nil {
+				return nil, fmt.Errorf("%d: %w", i, err)
+			}
+			l.Items = append(l.Items, t)
+		}
+		return l, nil
+	case '{':
+		d := jinja.NewDict()
+		for k, item := range v.members() {
+			t, err := decoded(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+			d.Set(string(k), t)
+		}
+		return d, nil
+	}
+	return jinja.Decode(v)
+}
