@@ -41,10 +41,8 @@ var beside = map[string]string{
 // on how parents are laid out, on the names of files, or on whether a default was written out.
 func (r *Recipe) Hash() string {
 	var values []string
-	for _, l := range r.lines() {
-		if !l.head && !r.isBeside(l.k.Path) {
-			values = append(values, l.key+": "+l.text)
-		}
+	for key, text := range r.Values() {
+		values = append(values, key+": "+text)
 	}
 	slices.Sort(values)
 	sum := sha256.Sum256([]byte(strings.Join(values, "\n")))

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -24,13 +23,20 @@ type Inputs struct {
 	Seeds  Seeds
 	// Sandbox: the recipe runs on the sandbox.
 	Sandbox bool
-	// StandIn: the sandbox stands in for the base model, with its own tokenizer.
+	// StandIn: the sandbox stands in for the base model.
 	StandIn bool
+	// Instead says why the byte vocabulary stands in for the tokenizer of the base model, which a stand-in has where it can be
+	// had; empty: it does not.
+	Instead string
 	// Tokenizer is nil where rows come as tokens and no tokenizer is at hand.
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template
+	// Commits are those of the hub that the names of the recipe were resolved to, by the name with its revision.
+	Commits map[string]string
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
+
+	missing []string // what is not here and may not be fetched
 }
 
 // Seeds are derived from the recipe's one.
@@ -39,58 +45,29 @@ type Seeds struct{ Order, LoRA int64 }
 // SandboxPrefix begins the names of the sandbox's own models.
 const SandboxPrefix = "sandbox/"
 
-// Open reads what the recipe names, checks every row, and fetches nothing. sandbox says that the sandbox stands in for a
-// base model that is not its own. The error is a diag.List where the recipe or the data are at fault.
+// Open reads what the recipe names and checks every row; h decides whether what this machine does not have is fetched. sandbox
+// says that the sandbox stands in for a base model that is not its own. The error is a diag.List where the recipe or the data are at
+// fault, and an *Unfetched where all that is here is sound and something is not.
 func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inputs, error) {
 	in := &Inputs{Recipe: r, Sandbox: sandbox, StandIn: sandbox && !strings.HasPrefix(r.BaseModel, SandboxPrefix)}
 	problems := unbuilt(r)
-	if err := in.openTemplate(&problems, sandbox); err != nil {
+	if err := in.openTemplate(ctx, h, &problems); err != nil {
 		return nil, err
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	data, err := dataset.Open(ctx, r, in.Template, h)
+	data, err := in.openRows(ctx, h)
 	if err != nil {
 		return nil, err
 	}
+	in.Commits = in.commitsOf(h)
 	in.Data, in.Train, in.Held = data, data.Train, data.Held
 	in.Seeds = Seeds{Order: seed("order", r.Seed), LoRA: seed("lora", r.Seed)}
 	if r.LoRA != nil && r.LoRA.Seed != nil {
 		in.Seeds.LoRA = *r.LoRA.Seed
 	}
 	return in, nil
-}
-
-// openTemplate finds the tokenizer and compiles the template.
-func (in *Inputs) openTemplate(problems *diag.List, sandbox bool) error {
-	r := in.Recipe
-	own := strings.HasPrefix(r.BaseModel, SandboxPrefix)
-	switch {
-	case r.Tokenizer != "auto":
-		problems.Add(r.At("tokenizer"), "tokenizer", "%q: other tokenizers than the sandbox's own are not built yet; give rows as token ids (dataset format: tokens), or leave it auto", r.Tokenizer)
-		return nil
-	case !own && allTokens(r.Dataset):
-		return nil // the ids are the model's own, also where the sandbox stands in for it
-	case own || sandbox:
-		in.Tokenizer = tokenizer.Bytes()
-	default:
-		problems.Add(r.At("tokenizer"), "tokenizer", "the tokenizer of %s is not built in yet; give rows as token ids (format: tokens on every source), or try the recipe on the sandbox with --sandbox", r.BaseModel)
-		return nil
-	}
-	t, err := chat.New(r.Chat, in.Tokenizer, chat.Source{})
-	var faults diag.List
-	if errors.As(err, &faults) {
-		for _, f := range faults {
-			problems.Add(r.At(f.Key), f.Key, "%s", f.Msg)
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	in.Template = t
-	return nil
 }
 
 func allTokens(d recipe.Dataset) bool {

@@ -15,9 +15,9 @@ import (
 func (a *app) plan() *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "say what a run would do and cost", ArgsUsage: "recipe.yaml",
-		Description: "Prints steps, rows, tokens, lengths, the learning rate of every step, and what the service would refuse or charge.\nWithout a key the service is not asked, and the plan says so.\n\n" +
+		Description: "Prints steps, rows, tokens, lengths, the learning rate of every step, and what the service would refuse or charge.\nWithout a key the service is not asked, and the plan says so. What the recipe names on the hub is taken from the cache; --online fetches it.\n\n" +
 			"Examples:\n  trainer plan recipes/quickstart.yaml\n  trainer plan recipe.yaml --sandbox --json",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag},
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, onlineFlag},
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
 			if err != nil {
@@ -43,7 +43,11 @@ func (a *app) plan() *cli.Command {
 			if err != nil {
 				return err
 			}
-			in, p, err := a.prepare(c.Context, r, w.sandbox, start)
+			from, err := a.source(c, path)
+			if err != nil {
+				return err
+			}
+			in, p, err := prepare(c.Context, r, from, w.sandbox, start)
 			if err != nil {
 				return err
 			}

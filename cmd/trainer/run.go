@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"trainer/internal/hub"
 	"trainer/internal/journal"
 	"trainer/internal/report"
 	"trainer/internal/wire"
@@ -30,7 +29,7 @@ func (a *app) run() *cli.Command {
 		Name: "run", Usage: "train a recipe", ArgsUsage: "recipe.yaml",
 		Description: "Checks the recipe and all it names, provisions, trains, saves, releases. Ctrl-C ends in order: the open step is\nfinished, saved, and everything is released; a second Ctrl-C releases at once.\n\n" +
 			"Examples:\n  trainer run recipes/quickstart.yaml\n  trainer run recipe.yaml --sandbox --set train.num_steps=20\n  TOGETHER_API_KEY=… trainer run recipe.yaml",
-		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag, wireFlag,
+		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag, wireFlag, lockedFlag, offlineFlag,
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask before a run that costs money"},
 			&cli.StringFlag{Name: "attach", Usage: "train on the running resource `ID`, which is not stopped afterwards"}},
 		Action: func(c *cli.Context) error {
@@ -49,7 +48,11 @@ func (a *app) run() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), manner{json: c.Bool("json"), yes: c.Bool("yes")}, shape)
+			from, err := a.source(c, path)
+			if err != nil {
+				return err
+			}
+			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), manner{source: from, json: c.Bool("json"), yes: c.Bool("yes")}, shape)
 		},
 	}
 }
@@ -86,7 +89,7 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 
 // begin runs a recipe from its first life on.
 func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.Start, w where, runs string, how manner) error {
-	in, p, err := a.prepare(stop, r, w.sandbox, start)
+	in, p, err := prepare(stop, r, how.source, w.sandbox, start)
 	if err != nil {
 		return err
 	}
@@ -109,20 +112,27 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 		return err
 	}
 	free()
-	for _, h := range hints(in) {
+	for _, h := range append(standIn(in), hints(in)...) {
 		fmt.Fprintln(a.err, h)
 	}
 	return a.live(hard, stop, in, p, w, dir, how)
 }
 
 // prepare opens what the recipe names and plans.
-func (a *app) prepare(ctx context.Context, r *recipe.Recipe, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
-	in, err := runner.Open(ctx, r, hub.New(a.getenv), sandbox)
+func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
+	in, err := runner.Open(ctx, r, from.hub, sandbox)
 	if err != nil {
 		return nil, nil, err
 	}
 	in.Start = start
 	p, err := runner.NewPlan(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Lock["binary"] = versionText()
+	if from.lock != nil {
+		err = from.lock.Hold(from.path, in, p)
+	}
 	return in, p, err
 }
 

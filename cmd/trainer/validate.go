@@ -16,15 +16,15 @@ import (
 func (a *app) validate() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
-		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. With --online also what the\nservice would refuse.\n\n" +
+		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. It is offline: what the\nrecipe names on the hub is taken from the cache, and what is not there is named as not checked. With --online it is fetched, and\nwhat the service would refuse is checked too.\n\n" +
 			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}},
+		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, &cli.BoolFlag{Name: "online", Usage: "fetch what is not in the cache, and ask the service too; free"}},
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer validate: give a recipe"}
 			}
 			var all diag.List
-			for _, path := range c.Args().Slice() {
+			for _, path := range recipes(c) {
 				v, err := a.validateOne(c, path)
 				if c.Bool("json") {
 					if jerr := a.printLine(v); jerr != nil {
@@ -69,7 +69,11 @@ func (v verdict) text() string {
 	if v.Held > 0 {
 		held = fmt.Sprintf(" and %s held out", report.Count(v.Held))
 	}
-	fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	if v.Steps == 0 {
+		fmt.Fprintf(&b, "%s: ok as far as it can be checked", v.Recipe)
+	} else {
+		fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\n  %s", n)
 	}
@@ -111,7 +115,16 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	in, p, err := a.prepare(c.Context, r, own || c.Bool("sandbox"), start)
+	from, err := a.source(c, path)
+	if err != nil {
+		return err
+	}
+	in, p, err := prepare(c.Context, r, from, own || c.Bool("sandbox"), start)
+	var away *runner.Unfetched
+	if errors.As(err, &away) {
+		v.Unchecked = append(away.Missing, "the plan, which needs them")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -147,13 +160,26 @@ func notes(in *runner.Inputs) []string {
 	if leaks := in.Leaks(); leaks != "" {
 		out = append(out, leaks)
 	}
-	if in.StandIn {
-		out = append(out, "sandbox: a small model stands in for "+in.Recipe.BaseModel+", with its own tokenizer")
-	}
+	out = append(out, standIn(in)...)
 	if in.Start != nil {
 		out = append(out, "begins from "+in.Start.String())
 	}
 	return append(out, hints(in)...)
+}
+
+// standIn says what the sandbox has in place of the base model and, where it cannot be had, of its tokenizer.
+func standIn(in *runner.Inputs) []string {
+	if !in.StandIn {
+		return nil
+	}
+	text := "sandbox: a small model stands in for " + in.Recipe.BaseModel
+	switch {
+	case in.Instead != "":
+		text += ", and the byte vocabulary for its tokenizer: " + in.Instead
+	case in.Tokenizer != nil:
+		text += ", under the tokenizer " + in.Tokenizer.Name()
+	}
+	return []string{text}
 }
 
 // hints are what a newcomer would wonder about later: with the default rate, which suits real models, the sandbox's tiny

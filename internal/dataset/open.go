@@ -130,10 +130,11 @@ func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source)
 		s := &source{section: section, base: len(o.x.files)}
 		o.left[s] = &tally{}
 		out = append(out, s)
-		if section.Subset != nil {
+		if section.Subset != nil && !strings.HasPrefix(section.Path, hub.Scheme) {
 			o.fail(s, ".subset", "%q: only an hf:// dataset has subsets; leave it out", *section.Subset)
+			continue
 		}
-		files, err := h.Open(ctx, section.Path, section.Dir)
+		files, err := h.Rows(ctx, Named(section))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

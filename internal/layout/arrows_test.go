@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"schedule":                {},
 	"runner":                  {"recipe", "loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat", "internal/dataset", "internal/grader", "internal/rollout", "internal/journal", "internal/download"},
 	"internal/diag":           {},
-	"internal/hub":            {"internal/diag"},
+	"internal/hub":            {"internal/diag", "internal/journal"},
 	"internal/tokenizer":      {},
 	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe", "internal/chat/hf", "internal/chat/jinja"},
 	"internal/chat/hf":        {"internal/chat/jinja", "internal/diag"},
