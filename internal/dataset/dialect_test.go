@@ -70,14 +70,14 @@ func TestDialectsBecomeMessages(t *testing.T) {
 			if err := check(got); err != nil {
 				t.Fatalf("%s: %v", got, err)
 			}
-			if !reflect.DeepEqual(anyOf(t, string(got)), anyOf(t, c.want)) {
+			if !reflect.DeepEqual(parsed(t, string(got)), parsed(t, c.want)) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-func anyOf(t *testing.T, text string) (v any) {
+func parsed(t *testing.T, text string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -88,6 +88,7 @@ func anyOf(t *testing.T, text string) (v any) {
 // What is wrong with a row of a dialect is placed where the row has it, not where the rewritten one would.
 func TestFaultsOfDialectsHaveTheRowsPlaces(t *testing.T) {
 	const spokenRow = `{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}` + "\n"
+	const partedRow = `{"messages": [{"role": "user", "content": [{"type": "text", "value": "q"}]}, {"role": "assistant", "content": "a"}]}` + "\n"
 	const sidesRow = `{"prompt": [{"from": "human", "value": "q"}], "completion": {"from": "gpt", "value": "a"}}` + "\n"
 	const pastRow = `{"instruction": "i", "output": "o", "system": "", "history": []}` + "\n"
 	for _, c := range []struct{ name, first, row, want string }{
@@ -113,6 +114,11 @@ func TestFaultsOfDialectsHaveTheRowsPlaces(t *testing.T) {
 		{"a side's only message", sidesRow, `{"prompt": "q", "completion": {"from": "gpt", "value": "a", "train": 1}}`, `rows.jsonl:2: completion.train: a number where true or false is due`},
 		{"a side of numbers", sidesRow, `{"prompt": 1, "completion": "a"}`, `rows.jsonl:2: prompt: a number where text or messages are due`},
 		{"a side that is missing", sidesRow, `{"prompt": "q"}`, `rows.jsonl:2: completion: missing; the row has prompt (by its first row, rows.jsonl:1, the source is prompt_completion)`},
+		{"a part of another type", partedRow, `{"messages": [{"role": "user", "content": [{"type": "image", "value": "x"}]}]}`,
+			`rows.jsonl:2: messages.0.content.0.type: "image" cannot be rendered; only parts of type text, reasoning and tool_call`},
+		{"a part without its value", partedRow, `{"messages": [{"role": "user", "content": [{"type": "text", "value": "a"}, {"type": "text"}]}]}`, `rows.jsonl:2: messages.0.content.1.text: missing; a part is {"type": "text", "text": …}`},
+		{"a role of nobody", partedRow, `{"messages": [{"role": "usr", "content": [{"type": "text", "value": "a"}]}]}`,
+			`rows.jsonl:2: messages.0.role: "usr" is not a role (system, user, assistant, tool); did you mean "user"?`},
 		{"a history of texts", pastRow, `{"instruction": "i", "output": "o", "history": ["q"]}`, `rows.jsonl:2: history.0: text where [question, answer] is due`},
 		{"half an exchange", pastRow, `{"instruction": "i", "output": "o", "history": [["q", "a"], ["q"]]}`, `rows.jsonl:2: history.1: 1 texts where [question, answer] is due`},
 		{"a null answer", pastRow, `{"instruction": "i", "output": "o", "history": [["q", null]]}`, `rows.jsonl:2: history.0.1: null where [question, answer] is due, two texts`},
