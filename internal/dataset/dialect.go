@@ -61,8 +61,6 @@ func dialectOf(list value, renamed bool) *dialect {
 	switch first := list.item(0); {
 	case first != nil && isSpoken(first):
 		name = "conversations of from and value"
-	case first != nil && isParted(first):
-		name = "messages whose parts have type and value"
 	case !renamed:
 		return nil
 	}
@@ -330,11 +328,8 @@ func (c *conversion) each(list value, key string) (f *fault) {
 }
 
 func (c *conversion) one(m value, key string) *fault {
-	switch {
-	case isSpoken(m):
+	if isSpoken(m) {
 		return c.spoken(m, key)
-	case isParted(m):
-		return c.parted(m, key)
 	}
 	c.next() // as a format reads it, or at fault in its words
 	c.out = append(c.out, m...)

@@ -1,86 +1,127 @@
 package dataset
 
-// isParted tells whether the content of a message is parts that have what they say under value.
-func isParted(m value) bool {
-	if !m.isObject() {
-		return false
-	}
-	content, role := m.member("content"), m.member("role")
-	if content == nil || !content.isList() || role == nil || !role.isText() {
-		return false
-	}
-	first := content.item(0)
-	return first != nil && first.isObject() && first.member("type") != nil && first.member("value") != nil
-}
+import (
+	"strings"
 
-// parted reads a message whose content is a list of {"type": …, "value": …}: text, reasoning, and calls of functions.
-func (c *conversion) parted(m value, key string) *fault {
-	content, role := m.member("content"), m.member("role")
-	var text, thought []byte
-	var called []value
-	thinks := false
-	for i, part := range content.items() {
-		place := element(key+".content", i, "")
-		kind, v, f := typedValue(part, place)
-		if f != nil {
-			return f
-		}
-		switch kind {
-		case "text":
-			text = append(text, unquote(v)...)
-		case "reasoning", "thinking":
-			thinks, thought = true, append(thought, unquote(v)...)
-		case "tool_call", "function_call":
-			called = append(called, v)
-		default:
-			return bad(place+".type", "%s cannot be rendered; only parts of text, reasoning and tool_call", brief(kind))
-		}
-	}
-	c.next()
-	c.out = append(append(c.out, `{"role":`...), role...)
-	if thinks {
-		c.key("reasoning_content")
-		c.out = appendQuoted(c.out, string(thought))
-	}
-	c.key("content")
-	c.out = appendQuoted(c.out, string(text))
-	if len(called) > 0 {
-		if f := c.calls(called, key+".content"); f != nil {
-			return f
-		}
-	}
-	return c.others(m, key, ofMessage, []string{"role", "content"})
-}
+	"trainer/internal/chat"
+	"trainer/internal/chat/jinja"
+)
 
-func typedValue(part value, key string) (kind string, v value, f *fault) {
+// partType is the type of a part of a message's content; text where it does not say.
+func partType(part value) string {
 	if !part.isObject() {
-		return "", nil, bad(key, "%s where a part is due, as {\"type\": \"text\", \"value\": …}", part.kind())
+		return "text"
 	}
-	t, v := part.member("type"), part.member("value")
-	switch {
-	case t == nil || !t.isText():
-		return "", nil, bad(key+".type", "missing; a part is {\"type\": \"text\", \"value\": …}")
-	case v == nil:
-		return "", nil, bad(key+".value", "missing")
+	kind := part.member("type")
+	if kind == nil || !kind.isText() {
+		return "text"
 	}
-	if kind = t.text(); !v.isText() && kind != "tool_call" && kind != "function_call" {
-		return "", nil, bad(key+".value", "%s where text is due", v.kind())
-	}
-	return kind, v, nil
+	return kind.text()
 }
 
-// appendQuoted writes JSON text. What it is given is UTF-8, as it comes from rows that were checked.
-func appendQuoted(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for i := 0; i < len(s); i++ {
-		switch b := s[i]; {
-		case b == '"' || b == '\\':
-			dst = append(dst, '\\', b)
-		case b < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', "0123456789abcdef"[b>>4], "0123456789abcdef"[b&15])
-		default:
-			dst = append(dst, b)
+// hasOther tells whether a list of parts has one that is not text.
+func hasOther(v value) bool {
+	for _, part := range v.items() {
+		if partType(part) != "text" {
+			return true
 		}
 	}
-	return append(dst, '"')
+	return false
+}
+
+// partText is the text of a part, which stands by itself or under a key: text, the name of the type, or, as some writers have
+// it, value.
+func partText(part value, key string) (string, *fault) {
+	if part.isText() {
+		return part.text(), nil
+	}
+	if !part.isObject() {
+		return "", bad(key, "%s where text is due", part.kind())
+	}
+	for _, name := range []string{"text", partType(part), "value"} {
+		switch text := part.member(name); {
+		case text == nil:
+		case !text.isText():
+			return "", bad(key+"."+name, "%s where text is due", text.kind())
+		default:
+			return text.text(), nil
+		}
+	}
+	return "", bad(key+".text", "missing; a part is {\"type\": \"text\", \"text\": …}")
+}
+
+// readParts reads content of which parts are no text: reasoning and tool calls go to the keys under which messages have them.
+// What is no words is refused: there is nothing at the service to put it into.
+func readParts(m *chat.Message, v value, key string) *fault {
+	var content, reasoning strings.Builder
+	calls := &jinja.List{}
+	for i, part := range v.items() {
+		place := element(key, i, "")
+		switch kind := partType(part); kind {
+		case "text", "reasoning", "thinking":
+			text, f := partText(part, place)
+			if f != nil {
+				return f
+			}
+			if kind == "text" {
+				content.WriteString(text)
+			} else {
+				reasoning.WriteString(text)
+			}
+		case "tool_call", "tool_use":
+			call, f := partCall(part, place)
+			if f != nil {
+				return f
+			}
+			calls.Items = append(calls.Items, call)
+		default:
+			return bad(place+".type", "%q cannot be rendered; only parts of type text, reasoning and tool_call", kind)
+		}
+	}
+	m.Content = content.String()
+	m.Fields.Set("content", m.Content)
+	if reasoning.Len() > 0 {
+		m.Fields.Set("reasoning_content", reasoning.String())
+	}
+	if len(calls.Items) > 0 {
+		m.Fields.Set("tool_calls", calls)
+	}
+	return nil
+}
+
+// partCall is a tool call that stands as a part: with its name and arguments (or input) in it, or in an object or JSON text under
+// its value.
+func partCall(part value, key string) (jinja.Value, *fault) {
+	if inner := part.member("value"); inner != nil {
+		part, key = inner, key+".value"
+		if part.isText() {
+			raw := unquote(part)
+			if err := check(raw); err != nil {
+				return nil, bad(key, "text that is not JSON: %v", err)
+			}
+			part = trimmed(raw)
+		}
+	}
+	if !part.isObject() {
+		return nil, bad(key, "%s where a tool call is due, as {\"name\": …, \"arguments\": …}", part.kind())
+	}
+	function := jinja.NewDict()
+	arguments := part.member("arguments")
+	if arguments == nil {
+		arguments = part.member("input")
+	}
+	if part.member("name") == nil || arguments == nil {
+		return nil, bad(key, "a tool call needs a name and arguments")
+	}
+	if f := setField(function, "name", part.member("name"), key+".name"); f != nil {
+		return nil, f
+	}
+	if f := setField(function, "arguments", arguments, key+".arguments"); f != nil {
+		return nil, f
+	}
+	call := jinja.NewDict("type", "function", "function", function)
+	if id := part.member("id"); id != nil && id.isText() {
+		call.Set("id", id.text())
+	}
+	return call, nil
 }

@@ -94,7 +94,7 @@ func (x *index) check(b *block) checked {
 	for _, r := range b.rows {
 		pos := diag.Pos{File: x.files[b.file].Name, Line: r.line}
 		if r.long {
-			c.faults = append(c.faults, placed{*bad("", "longer than %d MiB", maxRow>>20), pos})
+			c.faults = append(c.faults, placed{*bad("", "longer than %d MiB; cut it up, or dataset.on_bad_row: skip leaves it out", maxRow>>20), pos})
 			continue
 		}
 		raw := b.buf[start : start+r.length]

@@ -14,7 +14,7 @@ func (s *source) hearSides(row value) {
 		if v.isList() {
 			first = v.item(0)
 		}
-		if first == nil || !first.isObject() || (v.isList() && !isSpoken(first) && !isParted(first)) {
+		if first == nil || !first.isObject() || (v.isList() && !isSpoken(first)) {
 			continue
 		}
 		s.dialect = &dialect{"prompt and completion as messages of from and value", sides, sidePlace}

@@ -14,6 +14,9 @@ type value []byte
 func (v value) kind() string {
 	switch v[0] {
 	case '{':
+		if bytes.HasPrefix(v, []byte(`{"binary":`)) {
+			return "binary" // what a packing writes for bytes that are no text
+		}
 		return "an object"
 	case '[':
 		return "a list"
