@@ -38,9 +38,8 @@ def broken(raw):
     return text, out
 
 
-def main():
-    tokenizer = Tokenizer.from_file(sys.argv[1])
-    lines = [json.loads(line) for line in sys.stdin]
+def answer(tokenizer, lines, out):
+    """Writes the answers for lines to out."""
     for i in range(0, len(lines), 1000):
         batch, offsets = [], []
         for line in lines[i : i + 1000]:
@@ -58,7 +57,8 @@ def main():
             row |= {"ids": e.ids, "ends": ends}
             if back != text:
                 row["decoded"] = back
-            sys.stdout.write(json.dumps(row) + "\n")
+            out.write(json.dumps(row) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    answer(Tokenizer.from_file(sys.argv[1]), [json.loads(line) for line in sys.stdin], sys.stdout)
