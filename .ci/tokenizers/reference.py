@@ -60,5 +60,25 @@ def answer(tokenizer, lines, out):
             out.write(json.dumps(row) + "\n")
 
 
+def tekken(path, lines, out):
+    """The same of Mistral's library, which finds no control tokens in a text and gives no ends."""
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    tokenizer = Tekkenizer.from_file(path)
+    names = [token["token_str"] for token in tokenizer._all_special_tokens]
+    for line in lines:
+        if not isinstance(line, str) or len(line) > 100_000 or any(name in line for name in names):
+            continue
+        out.write(json.dumps({"text": line, "ids": tokenizer.encode(line, bos=False, eos=False)}) + "\n")
+
+
+def main():
+    path, lines = sys.argv[1], [json.loads(line) for line in sys.stdin]
+    if "tekken" in path:
+        tekken(path, lines, sys.stdout)
+    else:
+        answer(Tokenizer.from_file(path), lines, sys.stdout)
+
+
 if __name__ == "__main__":
-    answer(Tokenizer.from_file(sys.argv[1]), [json.loads(line) for line in sys.stdin], sys.stdout)
+    main()

@@ -156,7 +156,9 @@ func FuzzEncode(f *testing.F) {
 			for how, got := range map[string]func() ([]int32, []int){
 				"Encode":        func() ([]int32, []int) { return tok.Encode(text) },
 				"EncodeControl": func() ([]int32, []int) { return tok.EncodeControl(text) },
-				"EncodeWhere":   func() ([]int32, []int) { return tok.EncodeWhere(text, func(from, _ int) bool { return where>>(from&63)&1 == 1 }) },
+				"EncodeWhere": func() ([]int32, []int) {
+					return tok.EncodeWhere(text, func(from, _ int) bool { return where>>(from&63)&1 == 1 })
+				},
 			} {
 				ids, ends := got()
 				if len(ids) != len(ends) || !slices.IsSorted(ends) || len(ends) > 0 && ends[len(ends)-1] > len(text) {
