@@ -109,17 +109,43 @@ func unbuilt(r *recipe.Recipe) diag.List {
 // LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.
 func (in *Inputs) LeftOut() []string {
 	var out []string
-	d, longest := in.Data, in.Recipe.Dataset.MaxLength
+	longest := in.Recipe.Dataset.MaxLength
+	say := func(n int, of func(dataset.Counts) int, format string, a ...any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(format, a...)+": "+in.bySource(n, of))
+		}
+	}
+	d := in.Data
+	say(d.SkippedRows, func(c dataset.Counts) int { return c.Bad }, "bad rows skipped, as dataset.on_bad_row says")
 	if d.SkippedRows > 0 {
-		out = append(out, fmt.Sprintf("bad rows skipped, as dataset.on_bad_row says: %d; the first: %s", d.SkippedRows, d.Skipped[0]))
+		out[0] += "; the first: " + d.Skipped[0].String()
 	}
-	if d.Dropped > 0 {
-		out = append(out, fmt.Sprintf("rows of more than %d tokens dropped, as dataset.overlong says: %d", longest, d.Dropped))
-	}
-	if d.Cut > 0 {
-		out = append(out, fmt.Sprintf("rows of more than %d tokens cut, as dataset.overlong says: %d", longest, d.Cut))
-	}
+	say(d.Dropped, func(c dataset.Counts) int { return c.Overlong }, "rows of more than %d tokens dropped, as dataset.overlong says", longest)
+	say(d.Cut, func(c dataset.Counts) int { return c.Cut }, "rows of more than %d tokens cut, as dataset.overlong says", longest)
 	return out
+}
+
+// Leaks says how many rows are on both sides; empty for none.
+func (in *Inputs) Leaks() string {
+	if in.Data.Leaked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("rows of train that are also held out, word for word: %d; what an evaluation says of those is how well they are remembered", in.Data.Leaked)
+}
+
+// bySource is n, with the share of each source where there are several.
+func (in *Inputs) bySource(n int, of func(dataset.Counts) int) string {
+	sources := in.Data.Sources()
+	if len(sources) == 1 {
+		return fmt.Sprint(n)
+	}
+	var parts []string
+	for _, s := range sources {
+		if k := of(s.Counts); k > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %d in %s", k, s.Counts.Seen, s.Name))
+		}
+	}
+	return fmt.Sprintf("%d (%s)", n, strings.Join(parts, ", "))
 }
 
 // sets are the training rows and, where there are any, the held-out ones.

@@ -154,9 +154,12 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 func notes(in *runner.Inputs) []string {
 	var out []string
 	for _, s := range in.Train.Sources() {
-		out = append(out, fmt.Sprintf("%s: %s rows as %s", s.Name, report.Count(s.Rows), s.Format))
+		out = append(out, fmt.Sprintf("%s: %s rows as %s, told %s", s.Name, report.Count(s.Rows), s.Format, s.Told))
 	}
 	out = append(out, in.LeftOut()...)
+	if leaks := in.Leaks(); leaks != "" {
+		out = append(out, leaks)
+	}
 	out = append(out, standIn(in)...)
 	if in.Start != nil {
 		out = append(out, "begins from "+in.Start.String())

@@ -25,6 +25,7 @@ type family struct {
 	plain    []string // tokens that are no control tokens
 	args     map[string]any
 	date     bool // it writes one
+	begins   bool // the tokenizer puts bos before a lone text
 }
 
 func families() []family {
@@ -36,7 +37,7 @@ func families() []family {
 		{name: "qwen3_training", eos: "<|im_end|>", control: chatML, plain: think},
 		{name: "qwen3_5", eos: "<|im_end|>", control: chatML, plain: think},
 		{name: "gptoss", bos: "<|startoftext|>", eos: "<|return|>", date: true, control: []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|call|>", "<|constrain|>"}},
-		{name: "llama3_1", bos: "<|begin_of_text|>", eos: "<|eot_id|>", control: []string{"<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>", "<|python_tag|>"}},
+		{name: "llama3_1", begins: true, bos: "<|begin_of_text|>", eos: "<|eot_id|>", control: []string{"<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>", "<|python_tag|>"}},
 		{name: "deepseek_v3", bos: "<｜begin▁of▁sentence｜>", eos: "<｜end▁of▁sentence｜>", control: deepSeek()},
 		{name: "deepseek_r1", bos: "<｜begin▁of▁sentence｜>", eos: "<｜end▁of▁sentence｜>", control: deepSeek(), plain: think[:2]},
 		{name: "gemma3", bos: "<bos>", eos: "<eos>", control: []string{"<start_of_turn>", "<end_of_turn>"}},
@@ -106,12 +107,19 @@ func writeTokenizer(t testing.TB, dir string, f family) {
 		added = append(added, map[string]any{"id": at, "content": s, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": !slices.Contains(f.plain, s)})
 		at++
 	}
+	var post any
+	if f.begins {
+		id := added[0]["id"]
+		one := []any{map[string]any{"SpecialToken": map[string]any{"id": f.bos, "type_id": 0}}, map[string]any{"Sequence": map[string]any{"id": "A", "type_id": 0}}}
+		post = map[string]any{"type": "TemplateProcessing", "single": one, "pair": append(one, map[string]any{"Sequence": map[string]any{"id": "B", "type_id": 1}}),
+			"special_tokens": map[string]any{f.bos: map[string]any{"id": f.bos, "ids": []any{id}, "tokens": []any{f.bos}}}}
+	}
 	tok := map[string]any{
 		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "normalizer": nil,
 		"pre_tokenizer": map[string]any{"type": "Sequence", "pretokenizers": []any{
 			map[string]any{"type": "Split", "pattern": map[string]any{"Regex": `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`}, "behavior": "Isolated", "invert": false},
 			map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}}},
-		"post_processor": nil, "decoder": map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+		"post_processor": post, "decoder": map[string]any{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
 		"model": map[string]any{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil, "fuse_unk": false, "byte_fallback": false,
 			"ignore_merges": false, "vocab": vocab, "merges": []any{[]string{"Ċ", "Ċ"}, []string{"Ġ", "a"}}},
 	}

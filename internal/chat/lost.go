@@ -81,7 +81,7 @@ func (j *job) lost(i int, rendered string, trained bool) error {
 				}
 			}
 		case key == keyToolCalls:
-			if err := lostCalls(i, v, rendered); err != nil {
+			if err := j.lostCalls(i, v, rendered); err != nil {
 				return err
 			}
 		case trained && slices.Contains(reasoningKeys, key):
@@ -114,10 +114,13 @@ func lostParts(i int, parts *jinja.List, rendered string, trained bool) error {
 	return nil
 }
 
-func lostCalls(i int, calls jinja.Value, rendered string) error {
+func (j *job) lostCalls(i int, calls jinja.Value, rendered string) error {
 	l, ok := calls.(*jinja.List)
 	if !ok {
 		return nil
+	}
+	if j.p.oneCall && len(l.Items) > 1 {
+		return faultf(i, keyToolCalls+".1", "the template writes the first call of a message alone, so training would drop this one; give each call a message of its own, or give a template that writes them (chat.template)")
 	}
 	for n, item := range l.Items {
 		key := fmt.Sprintf("%s.%d", keyToolCalls, n)
@@ -158,7 +161,7 @@ func lostValue(i int, key string, v jinja.Value, rendered string) error {
 		for k, item := range v.All() {
 			name, _ := k.(string)
 			if !hasText(rendered, name) {
-				return lostFault(i, key, name)
+				return lostFault(i, key+"."+name, name)
 			}
 			if err := lostValue(i, key+"."+name, item, rendered); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ const (
 // still render the rows, and is judged by them.
 func (p *published) probe(faults *diag.List, tok *tokenizer.Tokenizer, dated bool) {
 	p.calls = p.callForm()
+	p.oneCall = p.dropsCalls()
 	question := jinja.NewDict("role", "user", keyContent, probeQuestion)
 	answer := jinja.NewDict("role", "assistant", keyContent, probeAnswer)
 	o, asked := p.options, false
@@ -50,9 +52,10 @@ func (p *published) probe(faults *diag.List, tok *tokenizer.Tokenizer, dated boo
 		faults.Add(diag.Pos{}, "chat.template", "it writes %q before an answer, and nothing of that as a generation prompt, so sampling would not start where training does; let it write the header where add_generation_prompt is true",
 			whole.Text[len(prompt.Text):at])
 	}
-	if p.nextEnds && !p.endsByNext(tok, whole.Text, question, answer) {
+	rest := strings.TrimSpace(whole.Text[at+len(probeAnswer):])
+	if p.nextEnds && (rest != "" || !p.endsByNext(tok, whole.Text, question, answer)) {
 		behind := ""
-		if rest := strings.TrimSpace(whole.Text[at+len(probeAnswer):]); rest != "" {
+		if rest != "" {
 			behind = ": " + head(rest) + " is not one of " + tok.Name()
 		}
 		faults.Add(diag.Pos{}, "chat.template", "it ends an answer with no token that a model could stop with%s; an end token is a single control token of the tokenizer, such as {{ eos_token }}", behind)
@@ -94,26 +97,42 @@ func hasControl(tok *tokenizer.Tokenizer, text string) bool {
 
 // callForm finds the form of arguments that the template writes: the object if it writes that, else JSON text.
 func (p *published) callForm() callForm {
-	object := jinja.NewDict("probe", probeValue)
-	for _, form := range []struct {
-		form      callForm
-		arguments jinja.Value
-	}{{callAsObject, object}, {callAsText, jinja.JSON(object)}} {
-		call := jinja.NewDict("id", "probe0001", "type", "function", "function", jinja.NewDict("name", "probe_tool", "arguments", form.arguments))
-		messages := []*jinja.Dict{
-			jinja.NewDict("role", "user", keyContent, probeQuestion),
-			jinja.NewDict("role", "assistant", keyContent, "", keyToolCalls, &jinja.List{Items: []jinja.Value{call}}),
-		}
-		o := p.options
-		if o.Now == nil {
-			o.Now = func() time.Time { return time.Unix(0, 0).UTC() }
-		}
-		out, err := p.template(true).Render(hf.Conversation{Messages: messages, Tools: []*jinja.Dict{probeTool()}}, o)
-		if err == nil && strings.Contains(out.Text, probeValue) {
-			return form.form
+	for _, form := range []callForm{callAsObject, callAsText} {
+		if text, err := p.renderCalls(form, probeValue); err == nil && strings.Contains(text, probeValue) {
+			return form
 		}
 	}
 	return callAsGiven
+}
+
+// dropsCalls tells whether the template writes a tool call, and not the second one beside it.
+func (p *published) dropsCalls() bool {
+	const second = "another value"
+	text, err := p.renderCalls(p.calls, probeValue, second)
+	return err == nil && strings.Contains(text, probeValue) && !strings.Contains(text, second)
+}
+
+// renderCalls renders an answer with a tool call for each value.
+func (p *published) renderCalls(form callForm, values ...string) (string, error) {
+	calls := &jinja.List{}
+	for i, v := range values {
+		call := jinja.NewDict("id", fmt.Sprintf("probe%04d", i), "type", "function",
+			"function", jinja.NewDict("name", "probe_tool", "arguments", form.arguments(jinja.NewDict("probe", v))))
+		calls.Items = append(calls.Items, call)
+	}
+	messages := []*jinja.Dict{
+		jinja.NewDict("role", "user", keyContent, probeQuestion),
+		jinja.NewDict("role", "assistant", keyContent, "", keyToolCalls, calls),
+	}
+	o := p.options
+	if o.Now == nil {
+		o.Now = func() time.Time { return time.Unix(0, 0).UTC() }
+	}
+	out, err := p.template(true).Render(hf.Conversation{Messages: messages, Tools: []*jinja.Dict{probeTool()}}, o)
+	if err != nil {
+		return "", err
+	}
+	return out.Text, nil
 }
 
 func probeTool() *jinja.Dict {

@@ -27,7 +27,7 @@ func (j *job) whole() (Example, error) {
 		return Example{}, err
 	}
 	weights[0] = 0
-	return Example{ids, weights}, nil
+	return Example{ids, weights, j.parts(r, ends)}, nil
 }
 
 // fillAll trains every token, but for those of messages that are left out; what the template writes at no message trains.
@@ -49,37 +49,38 @@ func (j *job) fillMessages(weights []float64, ends []int, r *rendering) error {
 		if err := j.lost(i, r.text, true); err != nil {
 			return err
 		}
-		s, ok := r.span(i)
+		s, ok := j.body(r, i)
 		if !ok {
-			return faultf(i, "", "the template writes it in no one place, so it cannot be trained apart; train_on: all_tokens trains the whole text")
+			return faultf(i, "", "the template does not write its content in one piece, so it cannot be trained apart; train_on: all_tokens trains the whole text")
 		}
-		if s, err := j.body(r, i, s); err != nil {
-			return err
-		} else {
-			fill(weights, ends, s, w)
-		}
+		fill(weights, ends, s, w)
 	}
 	return nil
 }
 
-// body is the part of a message's span that is its text and end token: of an answer what sampling would not be given, of
-// another message what follows the header that the template writes before its content.
-func (j *job) body(r *rendering, i int, s jinja.Span) (jinja.Span, error) {
-	end := j.end(r, s.Start, s.End)
-	if end < 0 {
-		end = s.End
-	}
-	if j.c.Messages[i].Role == "assistant" && i > 0 {
+// body is what a message trains: of an answer what sampling would not be given, to the end token; of another message its
+// content and the end token directly behind it. ok is false where the template does not write it in one piece.
+func (j *job) body(r *rendering, i int) (body jinja.Span, ok bool) {
+	if s, written := r.span(i); written && i > 0 && j.c.Messages[i].Role == "assistant" {
 		prompt, err := j.render(i, true)
 		if err != nil {
-			return s, refused(i, err)
+			return s, false
 		}
-		return jinja.Span{Start: max(s.Start, common(r.text[:s.End], prompt.text)), End: end}, nil
+		s.Start = max(s.Start, common(r.text[:s.End], prompt.text))
+		if end := j.end(r, s.Start, s.End); end >= 0 {
+			s.End = end
+		}
+		return s, true
 	}
-	if at := j.contentAt(r, i, s); at >= 0 {
-		s.Start = at
+	s, ok := j.contentOf(r, i)
+	if !ok {
+		return s, false
 	}
-	return jinja.Span{Start: s.Start, End: end}, nil
+	behind := s.End + len(r.text[s.End:]) - len(strings.TrimLeftFunc(r.text[s.End:], unicode.IsSpace))
+	if end := j.controlAt(r, behind); end >= 0 {
+		s.End = end
+	}
+	return s, true
 }
 
 // common is the length of what a and b start with alike, in whole characters.
@@ -94,34 +95,33 @@ func common(a, b string) int {
 	return n
 }
 
-// contentAt is where the content of message i starts in its span. It is found by rendering the conversation once more with
-// a mark before it; -1 where the template does something else with the mark than to write it.
-func (j *job) contentAt(r *rendering, i int, s jinja.Span) int {
-	content, ok := j.given[i].Get(keyContent)
+// contentOf is where the content of message i stands. It is found by rendering the conversation once more with marks around
+// the content; ok is false where the template does something else with the marks than to write them.
+func (j *job) contentOf(r *rendering, i int) (s jinja.Span, ok bool) {
+	content, _ := j.given[i].Get(keyContent)
 	text, isText := content.(string)
-	if !ok || !isText {
-		return -1
+	const before, behind = "\uF8FD", "\uF8FE"
+	if !isText || strings.Contains(r.text, before) || strings.Contains(r.text, behind) {
+		return s, false
 	}
-	const mark = "\uF8FE"
-	if strings.Contains(r.text, mark) {
-		return -1
+	for _, text := range []string{text, strings.TrimFunc(text, unicode.IsSpace)} {
+		marked := j.given[i].Clone()
+		marked.Set(keyContent, before+text+behind)
+		out, err := j.tpl.Render(hf.Conversation{Messages: replaced(j.given, i, marked), Tools: j.tools, Documents: j.c.Documents}, j.p.options)
+		if err != nil {
+			return s, false
+		}
+		m := &rendering{text: out.Text}
+		if j.guard != nil {
+			j.guard.restore(m)
+		}
+		head, rest, found := strings.Cut(m.text, before)
+		inner, rest, closed := strings.Cut(rest, behind)
+		if found && closed && head+inner+rest == r.text {
+			return jinja.Span{Start: len(head), End: len(head) + len(inner)}, true
+		}
 	}
-	given := j.given[i]
-	marked := given.Clone()
-	marked.Set(keyContent, mark+strings.TrimLeftFunc(text, unicode.IsSpace))
-	out, err := j.tpl.Render(hf.Conversation{Messages: replaced(j.given, i, marked), Tools: j.tools, Documents: j.c.Documents}, j.p.options)
-	if err != nil {
-		return -1
-	}
-	m := &rendering{text: out.Text, messages: out.Messages}
-	if j.guard != nil {
-		j.guard.restore(m)
-	}
-	at := strings.Index(m.text, mark)
-	if at < s.Start || at > s.End || m.text[:at] != r.text[:at] {
-		return -1
-	}
-	return at
+	return s, false
 }
 
 func replaced(all []*jinja.Dict, i int, by *jinja.Dict) []*jinja.Dict {

@@ -68,8 +68,7 @@ func TestSourcesAtFault(t *testing.T) {
 			"dataset.train.0.format: auto: no format is known by the columns question, answer of rows.jsonl:1; give format, and fields to map columns to it, such as fields: {prompt: question, completion: answer}"},
 		{"a list that is none of messages", `{"prompt": "q", "instances": [{"input": "", "output": "a"}]}`, recipe.Source{Fields: map[string]recipe.Field{"completion": field("instances")}},
 			"rows.jsonl:1: instances.0.output: not a key of a message (role, content, train, weight); a list is read as messages, and a text in it has a path, such as instances.0.output"},
-		{"conversations", `{"conversations": []}`, recipe.Source{},
-			"dataset.train.0.format: auto: no format is known by the columns conversations of rows.jsonl:1; give format, and fields to map columns to it; conversations with role and content in each message are read by fields: {messages: conversations}"},
+		{"an empty conversation", `{"conversations": []}`, recipe.Source{}, "rows.jsonl:1: conversations: empty; a conversation needs a message"},
 		{"pairs", `{"prompt": "q", "chosen": "a", "rejected": "b"}`, recipe.Source{},
 			"dataset.train.0.format: preference rows do not go with this loss: they are of loops that are not built yet (told by the first row, rows.jsonl:1)"},
 		{"pairs by name", pairRow, recipe.Source{Format: "preference"}, "dataset.train.0.format: preference rows do not go with this loss: they are of loops that are not built yet"},
@@ -179,8 +178,7 @@ func TestOverlongRows(t *testing.T) {
 	t.Run("a cut that leaves nothing to train is a bad row", func(t *testing.T) {
 		f := newFixture(t, map[string]string{"rows.jsonl": file}, recipe.Source{Path: "rows.jsonl"})
 		f.r.Dataset.Overlong, f.r.Dataset.MaxLength = "keep_start", 5
-		want := "rows.jsonl:1: no trained token is left of 10 when dataset.overlong: keep_start keeps 5\n" +
-			"rows.jsonl:2: no trained token is left of 7 when dataset.overlong: keep_start keeps 5"
+		want := "rows.jsonl:1: 0 of 2 rows have trained tokens; first: rows.jsonl:1: no trained token is left of 10 when dataset.overlong: keep_start keeps 5"
 		if _, err := f.open(); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

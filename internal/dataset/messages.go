@@ -129,13 +129,11 @@ func setField(d *jinja.Dict, name string, v value, key string) *fault {
 	return nil
 }
 
-// readContent reads text, or a list of parts. Parts of text are joined as they are, as most templates take no others.
+// readContent reads text, or a list of parts. Parts of text are joined as they are, as most templates take no others; those
+// of reasoning and of tool calls go to the keys under which messages have them.
 func readContent(m *chat.Message, v value, key string) (f *fault) {
 	if v.isList() && hasOther(v) {
-		if f = setField(m.Fields, "content", v, key); f == nil {
-			m.Content, f = "", onlyWords(v, key)
-		}
-		return f
+		return readParts(m, v, key)
 	}
 	if m.Content, f = messageContent(v, key); f == nil {
 		m.Fields.Set("content", m.Content)
@@ -143,36 +141,7 @@ func readContent(m *chat.Message, v value, key string) (f *fault) {
 	return f
 }
 
-// hasOther tells whether a list of parts has one that is an object of another type than text.
-func hasOther(v value) bool {
-	for _, part := range v.items() {
-		if part.isObject() {
-			if kind := part.member("type"); kind != nil && kind.isText() && kind.text() != "text" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// onlyWords refuses parts that are no words: there is nothing at the service to put them into.
-func onlyWords(v value, key string) *fault {
-	for i, part := range v.items() {
-		if !part.isObject() {
-			continue
-		}
-		switch kind := part.member("type"); {
-		case kind == nil || !kind.isText():
-		case strings.Contains("text thinking reasoning tool_use tool_call tool_result", kind.text()):
-		default:
-			return bad(element(key, i, "type"), "%q cannot be rendered; only parts of type text", kind.text())
-		}
-	}
-	return nil
-}
-
-// messageContent reads text, or a list of parts of text, which are joined as they are. Some writers call the text of a
-// part its value.
+// messageContent reads text, or a list of parts of text, which are joined as they are.
 func messageContent(v value, key string) (string, *fault) {
 	if v.isText() {
 		return v.text(), nil
@@ -182,28 +151,11 @@ func messageContent(v value, key string) (string, *fault) {
 	}
 	var out strings.Builder
 	for i, part := range v.items() {
-		place := element(key, i, "")
-		if part.isText() {
-			out.WriteString(part.text())
-			continue
+		text, f := partText(part, element(key, i, ""))
+		if f != nil {
+			return "", f
 		}
-		if !part.isObject() {
-			return "", bad(place, "%s where text is due", part.kind())
-		}
-		if kind := part.member("type"); kind != nil && kind.isText() && kind.text() != "text" {
-			return "", bad(place+".type", "%q cannot be rendered; only parts of type text", kind.text())
-		}
-		key, text := place+".text", part.member("text")
-		if text == nil {
-			key, text = place+".value", part.member("value")
-		}
-		switch {
-		case text == nil:
-			return "", bad(place+".text", "missing; a part is {\"type\": \"text\", \"text\": …}")
-		case !text.isText():
-			return "", bad(key, "%s where text is due", text.kind())
-		}
-		out.WriteString(text.text())
+		out.WriteString(text)
 	}
 	return out.String(), nil
 }

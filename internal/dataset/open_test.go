@@ -257,7 +257,7 @@ func TestBadRows(t *testing.T) {
 		{"messages: tool calls", `{"prompt": [{"role": "assistant", "content": "q", "tool_calls": [{"id": "1"}]}], "completion": "a"}`,
 			`rows.jsonl:2: prompt.0.tool_calls: the template cannot render it, so training would drop it; write it into the content, or leave it out`},
 		{"messages: an image", `{"prompt": [{"role": "user", "content": [{"type": "image_url"}]}], "completion": "a"}`,
-			`rows.jsonl:2: prompt.0.content.0.type: "image_url" cannot be rendered; only parts of type text`},
+			`rows.jsonl:2: prompt.0.content.0.type: "image_url" cannot be rendered; only parts of type text, reasoning and tool_call`},
 		{"messages: a part without text", `{"prompt": [{"role": "user", "content": [{"type": "text"}]}], "completion": "a"}`,
 			`rows.jsonl:2: prompt.0.content.0.text: missing; a part is {"type": "text", "text": …}`},
 		{"messages: train is no boolean", `{"prompt": [{"role": "user", "content": "q", "train": "no"}], "completion": "a"}`, `rows.jsonl:2: prompt.0.train: text where true or false is due`},

@@ -177,44 +177,33 @@ func (s *splitter) separator() error {
 	return nil
 }
 
+// nesting is where in an element the scan is.
+type nesting struct {
+	depth           int
+	inText, escaped bool
+}
+
 // scan reads to the end of an element: where the brackets that it opened are closed, or where a comma or ] stands
 // outside of any.
 func (s *splitter) scan(dst []byte) ([]byte, rawRow, error) {
 	row := rawRow{offset: s.offset, line: s.line}
-	base, depth, inText, escaped := len(dst), 0, false, false
-	for {
-		b, err := s.r.ReadByte()
+	base := len(dst)
+	var at nesting
+	for ended := false; !ended; {
+		part, err := s.buffered()
 		if err == io.EOF {
 			return dst[:base], row, &splitFault{row.line, "the row is not closed by the end of the file; is the file whole?"}
 		}
 		if err != nil {
 			return dst[:base], row, err
 		}
-		if !inText && depth == 0 && (b == ',' || b == ']') {
-			if err := s.r.UnreadByte(); err != nil {
-				return dst[:base], row, err
-			}
-			break
-		}
-		s.count(b)
-		if dst = append(dst, b); len(dst)-base > s.max {
+		var n int
+		n, ended = at.over(part)
+		if dst = append(dst, part[:n]...); len(dst)-base > s.max {
 			dst, row.long = dst[:base], true
 		}
-		switch {
-		case escaped:
-			escaped = false
-		case inText:
-			escaped, inText = b == '\\', b != '"'
-		case b == '"':
-			inText = true
-		case b == '{' || b == '[':
-			depth++
-		case b == '}' || b == ']':
-			depth--
-		}
-		if depth <= 0 && !inText && (b == '}' || b == ']' || b == '"') {
-			break
-		}
+		s.line += bytes.Count(part[:n], []byte{'\n'})
+		s.skipBytes(n)
 	}
 	if row.long {
 		return dst[:base], row, nil
@@ -224,6 +213,46 @@ func (s *splitter) scan(dst []byte) ([]byte, rawRow, error) {
 		return dst, row, &splitFault{row.line, "a row is due in the list, not a comma or ]"}
 	}
 	return dst, row, nil
+}
+
+// buffered is what is at hand to read, at least a byte.
+func (s *splitter) buffered() ([]byte, error) {
+	if _, err := s.r.Peek(1); err != nil {
+		return nil, err
+	}
+	return s.r.Peek(s.r.Buffered())
+}
+
+// over steps through part, to behind the end of the element where that is in it.
+func (at *nesting) over(part []byte) (n int, ended bool) {
+	for n < len(part) {
+		if at.inText && !at.escaped {
+			if n = skipPlain(part, n); n == len(part) {
+				break
+			}
+		}
+		b := part[n]
+		if !at.inText && at.depth == 0 && (b == ',' || b == ']') {
+			return n, true
+		}
+		n++
+		switch {
+		case at.escaped:
+			at.escaped = false
+		case at.inText:
+			at.escaped, at.inText = b == '\\', b != '"'
+		case b == '"':
+			at.inText = true
+		case b == '{' || b == '[':
+			at.depth++
+		case b == '}' || b == ']':
+			at.depth--
+		}
+		if at.depth <= 0 && !at.inText && (b == '}' || b == ']' || b == '"') {
+			return n, true
+		}
+	}
+	return n, false
 }
 
 func (s *splitter) peekPastSpace() (byte, error) {
@@ -249,7 +278,7 @@ func (s *splitter) count(b byte) {
 	}
 }
 
-// skipBytes steps over n bytes that were peeked at and are no line ends.
+// skipBytes steps over n bytes that were peeked at, whose line ends are counted.
 func (s *splitter) skipBytes(n int) {
 	n, _ = s.r.Discard(n)
 	s.offset += int64(n)

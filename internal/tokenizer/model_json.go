@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // readModel reads the model, a BPE.
@@ -121,10 +122,10 @@ func (b *builder) modelSymbols(f fields) error {
 	}
 	m.unknown = -1
 	if m.byteFallback && !m.byteLevel {
-		if found > 0 && found < 256 {
-			return f.refuse("byte_fallback", "true, but the vocabulary has %d of the 256 tokens of bytes: not supported", found)
+		if b := b.unreachable(); found > 0 && b >= 0 {
+			return f.refuse("byte_fallback", "true, but the vocabulary has no <0x%02X>: only all of the bytes or none are supported", b)
 		}
-		m.byteFallback = found == 256
+		m.byteFallback = found > 0
 	}
 	unknown, err := f.optional("unk_token")
 	if err != nil || unknown == "" {
@@ -137,6 +138,16 @@ func (b *builder) modelSymbols(f fields) error {
 		err = f.refuse("unk_token", "%q is not in the vocabulary", unknown)
 	}
 	return err
+}
+
+// unreachable is a byte that has neither a token nor, as a character, one of its own; -1 where there is none.
+func (b *builder) unreachable() int {
+	for i, id := range b.t.model.symbols {
+		if _, whole := b.ids[string(rune(i))]; id < 0 && (i >= utf8.RuneSelf || !whole) {
+			return i
+		}
+	}
+	return -1
 }
 
 // merges reads model.merges, as "a b" or ["a", "b"].
@@ -231,7 +242,7 @@ func (b *builder) modelTexts() {
 		return
 	}
 	for _, id := range m.symbols {
-		if m.byteFallback {
+		if m.byteFallback && id >= 0 {
 			m.widths[id] = 1
 		}
 	}

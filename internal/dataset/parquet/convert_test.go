@@ -131,7 +131,7 @@ func TestTornFiles(t *testing.T) {
 				t.Errorf("%s: its first %d bytes of %d are taken for a file", name, n, len(b))
 			}
 		}
-		for i := 0; i < len(b); i += 1 + len(b)/400 {
+		for i := 0; i < len(b); i += 1 + len(b)/100 {
 			torn := bytes.Clone(b)
 			torn[i] ^= 0xff
 			_, _ = convert(t, torn, -1) // nothing is promised but an end
