@@ -91,6 +91,9 @@ func (a *app) lockOf(c *cli.Context, path string) (runner.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, text := range standIn(in) {
+		fmt.Fprintln(a.err, text)
+	}
 	return in.LockFile(p), nil
 }
 
