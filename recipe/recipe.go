@@ -40,7 +40,7 @@ type Recipe struct {
 	// behind a step of a run, `trainer resume RUN --from STEP`.
 	InitFrom *InitFrom `yaml:"init_from"`
 
-	// Tokenizer is auto (the base model's own), a folder, a file, or hf://org/name@revision.
+	// Tokenizer is auto (the base model's own, from the hub), a folder, a file, or hf://org/name@revision.
 	Tokenizer string `yaml:"tokenizer" default:"auto"`
 	// Chat says how messages become text and which tokens train.
 	Chat Chat `yaml:"chat"`
@@ -150,10 +150,10 @@ type Dataset struct {
 
 // Source is where rows come from.
 type Source struct {
-	// Path: a file, a glob, hf://datasets/org/name@revision or https://…; relative to the file it stands in. Files are JSON lines,
-	// a JSON list or Parquet; the first two also in gzip or zstd.
+	// Path: a file, a glob, hf://datasets/org/name@revision, files in it (hf://datasets/org/name@main/data/*.jsonl) or https://…; relative
+	// to the file it stands in. Files are JSON lines, a JSON list or Parquet; the first two also in gzip or zstd.
 	Path string `yaml:"path" validate:"required"`
-	// Subset of an hf:// dataset.
+	// Subset of an hf:// dataset; null is its only or its default one.
 	Subset *string `yaml:"subset"`
 	// Split of an hf:// dataset.
 	Split string `yaml:"split" default:"train"`

@@ -104,6 +104,14 @@ func (in *Inputs) openTokenizer(ctx context.Context, h *hub.Hub, problems *diag.
 	return nil
 }
 
+// stoodIn says, in a line, that the byte vocabulary stands in for the model's tokenizer, where it does.
+func (in *Inputs) stoodIn() []string {
+	if in.Instead == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("the byte vocabulary stands in for the tokenizer of %s: %s", in.Recipe.BaseModel, in.Instead)}
+}
+
 // tokenizerName is what the tokenizer is asked for by, as auto stands for the base model's own.
 func (in *Inputs) tokenizerName() string {
 	if in.Recipe.Tokenizer == "auto" {

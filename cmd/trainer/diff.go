@@ -106,7 +106,12 @@ func (a *app) runSide(c *cli.Context, s side) (side, error) {
 // open gets the rows and the lock of a side that has a recipe. Inputs that are at fault are a reason not to compare them, and no
 // error.
 func (s *side) open(ctx context.Context, from source, sandbox bool) error {
-	in, p, err := prepare(ctx, s.recipe, from, sandbox, nil)
+	start, err := runner.StartOf(s.recipe)
+	var in *runner.Inputs
+	var p *runner.Plan
+	if err == nil {
+		in, p, err = prepare(ctx, s.recipe, from, sandbox, start)
+	}
 	var list diag.List
 	var away *runner.Unfetched
 	switch {

@@ -83,7 +83,11 @@ func (a *app) lockOf(c *cli.Context, path string) (runner.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, p, err := prepare(c.Context, r, source{hub: a.hub(c)}, onSandbox(r, c.Bool("sandbox")), nil)
+	start, err := runner.StartOf(r)
+	if err != nil {
+		return nil, err
+	}
+	in, p, err := prepare(c.Context, r, source{hub: a.hub(c)}, onSandbox(r, c.Bool("sandbox")), start)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 		return err
 	}
 	free()
-	for _, h := range append(standIn(in), hints(in)...) {
+	for _, h := range hints(in) {
 		fmt.Fprintln(a.err, h)
 	}
 	return a.live(hard, stop, in, p, w, dir, how)

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -88,7 +90,9 @@ func (a *app) testRecipe(ctx context.Context, path string, from source, sets []s
 			return v, err
 		}
 	}
-	in, p, err := prepare(stop, r, from, true, nil) // the checkpoint of an init_from is at the service, which is not asked here
+	// The checkpoint of an init_from is at the service, which is not asked here.
+	maps.DeleteFunc(from.lock, func(name, _ string) bool { return name == "start" || strings.HasPrefix(name, "start.") })
+	in, p, err := prepare(stop, r, from, true, nil)
 	if err != nil {
 		return v, err
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // Source is the text of a template file, which whoever reads files has opened. The zero Source is none: under auto and none,
-// and where the template stands in the recipe (Inline), there is no file.
+// and where the template stands in the recipe, there is no file.
 type Source struct {
 	Name string // as messages show it
 	Text string
 }
 
-// Inline tells whether a value of chat.template is the template itself, not the name of a file.
-func Inline(template string) bool {
+// inline tells whether a value of chat.template is the template itself, not the name of a file.
+func inline(template string) bool {
 	return strings.Contains(template, "{{") || strings.Contains(template, "{%") || strings.Contains(template, "\n")
 }
 
@@ -39,7 +39,7 @@ func New(section recipe.Chat, tok *tokenizer.Tokenizer, source Source) (*Templat
 		}
 	case source.Text != "":
 		t.own = publish(&faults, section, tok, source.Name, map[string]string{"default": source.Text})
-	case Inline(section.Template):
+	case inline(section.Template):
 		t.own = publish(&faults, section, tok, "", map[string]string{"default": section.Template})
 	default:
 		faults.Add(diag.Pos{}, "chat.template", "%s: neither a file that was opened nor a template; auto is the tokenizer's own, none raw text", brief(section.Template))

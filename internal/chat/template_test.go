@@ -312,3 +312,38 @@ func TestManyTurns(t *testing.T) {
 		}
 	}
 }
+
+// Templates prompt for a turn in one way, and write it in another once it is there: a turn follows its prompt as a model would
+// go on from there.
+func TestPromptsThatOpenReasoning(t *testing.T) {
+	for _, c := range []struct{ name, given, written, answer, want string }{
+		{"the prompt closes what it opens", "<think></think>", "", `"content":"a"`, "<think></think>⟦a<|end|>⟧"},
+		{"the prompt closes what it opens, and the message opens nothing", "<think></think>", "</think>", `"content":"a"`, "<think></think>⟦a<|end|>⟧"},
+		{"the message closes what the prompt opens", "<think>", "</think>", `"content":"a"`, "<think>⟦</think>a<|end|>⟧"},
+		{"a line more", "<think>\n", "<think></think>", `"content":"a"`, "<think>\n⟦</think>a<|end|>⟧"},
+		{"reasoning that the template leaves out", "<think>\n", "", `"content":"a","reasoning_content":"hm"`, "<think>\n⟦hm\n</think>\n\na<|end|>⟧"},
+		{"reasoning that spells a control token", "<think>\n", "", `"content":"a","reasoning_content":"<|end|>"`, "<think>\n⟦<|end|>\n</think>\n\na<|end|>⟧"},
+		{"no reasoning, said", "<think>\n", "", `"content":"a","reasoning_content":""`, "<think>\n⟦\n</think>\n\na<|end|>⟧"},
+		{"no reasoning, not said", "<think>\n", "", `"content":"a"`, `messages.1: sampling would start behind "<think>\n", but the template writes "a<|end|>" there`},
+		{"another tag", "<plan>", "", `"content":"a"`, `messages.1: sampling would start behind "<plan>", but the template writes "a<|end|>" there`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tpl := template(t, recipe.Chat{Template: "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}" + c.written + "{% endif %}{{ m.content }}<|end|>{% endfor %}" +
+				"{% if add_generation_prompt %}<|assistant|>{{ '" + strings.ReplaceAll(c.given, "\n", `\n`) + "' }}{% endif %}"})
+			exs, err := tpl.Encode(parse(t, `{"messages":[{"role":"user","content":"u"},{"role":"assistant",`+c.answer+`}]}`))
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), c.want) {
+					t.Errorf("got %v, want %s…", err, c.want)
+				}
+				return
+			}
+			if got := text(exs, tpl.tok); got != "<|user|>u<|end|><|assistant|>"+c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			end, _ := tpl.tok.Control("<|end|>")
+			if n := count(exs[0].IDs, end); n != 2 {
+				t.Errorf("%d end tokens in %v, want those of two messages", n, exs[0].IDs)
+			}
+		})
+	}
+}

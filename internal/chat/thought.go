@@ -66,16 +66,34 @@ func spliced(i int, r, prompt *rendering) *rendering {
 	return follow(prompt, "", nil, r, s.Start+len(header))
 }
 
-// reopened closes the reasoning that the prompt has opened, and goes on with what the template writes, as the model does
-// whose template leaves the reasoning out of every message, as it is meant to be history. A message says that it has none
-// with reasoning that is empty.
+// reopened is message i behind a prompt that goes on, behind the header, otherwise than the template writes the message: with
+// space, with reasoning that is empty or with a tag that opens it. The message follows there as a model would write it, whose
+// template leaves reasoning out of every message, as it is meant to be history. What is open is closed first, behind the
+// reasoning that the message has; a message says that it has none with reasoning that is empty.
 func (j *job) reopened(i int, r, prompt *rendering) *rendering {
-	n := common(prompt.text, r.text)
-	for n > 0 && prompt.text[n-1] == '<' {
-		n--
+	n := tagStart(prompt.text, common(prompt.text, r.text))
+	if s, ok := prompt.span(i - 1); !ok || n < s.End {
+		return nil
+	}
+	at := n
+	for at < len(r.text) && r.text[at] == '\n' {
+		at++
+	}
+	closes := strings.HasPrefix(r.text[at:], "</think>")
+	switch given := strings.TrimSpace(prompt.text[n:]); {
+	case given == "", given == "<think>" && closes:
+		return follow(prompt, "", nil, r, at)
+	case given == "<think>":
+	case slices.ContainsFunc(thoughtEnds, func(end string) bool { return strings.HasSuffix(given, end) }):
+		if closes {
+			at += len("</think>")
+		}
+		return follow(prompt, "", nil, r, at)
+	default:
+		return nil
 	}
 	thought, key := reasoningOf(j.c.Messages[i])
-	if strings.TrimSpace(prompt.text[n:]) != "<think>" || key == "" && !saysNone(j.c.Messages[i]) || key != "" && j.lost(i, r.text[n:], true) == nil {
+	if key == "" && !saysNone(j.c.Messages[i]) || strings.Contains(r.text[at:], "</think>") {
 		return nil
 	}
 	thought = strings.TrimSpace(thought)
@@ -83,10 +101,18 @@ func (j *job) reopened(i int, r, prompt *rendering) *rendering {
 	if j.guard != nil {
 		literal = j.guard.spelt(thought)
 	}
-	for n < len(r.text) && r.text[n] == '\n' {
-		n++
+	return follow(prompt, thought+"\n</think>\n\n", literal, r, at)
+}
+
+// thoughtEnds are what templates close reasoning with.
+var thoughtEnds = []string{"</think>", "<channel|>", "<|END_THINKING|>", "[/THINK]"}
+
+// tagStart is the start of the tag that byte n stands in, and n where it stands in none.
+func tagStart(text string, n int) int {
+	if at := strings.LastIndexByte(text[:n], '<'); at >= 0 && !strings.ContainsAny(text[at:n], ">\n ") {
+		return at
 	}
-	return follow(prompt, thought+"\n</think>\n\n", literal, r, n)
+	return n
 }
 
 // saysNone tells whether a message says that it has no reasoning.
@@ -113,6 +139,9 @@ func follow(prompt *rendering, text string, literal []jinja.Span, r *rendering, 
 		if s.Start >= at {
 			out.literal = append(out.literal, move(s, by))
 		}
+	}
+	if text != "" && len(r.generation) > 0 { // what is put in is the model's own
+		out.generation = append(out.generation, jinja.Span{Start: n, End: n + len(text)})
 	}
 	for _, s := range r.generation {
 		if s.End > at {

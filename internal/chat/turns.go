@@ -79,13 +79,7 @@ func (j *job) turn(i int) (turn, error) {
 
 // otherwise says where the template does not start a message as sampling would.
 func (j *job) otherwise(i int, text, prompt string) error {
-	n := 0
-	for n < len(text) && n < len(prompt) && text[n] == prompt[n] {
-		n++
-	}
-	for n > 0 && (!utf8.RuneStart(prompt[min(n, len(prompt)-1)]) || prompt[n-1] == '<') {
-		n--
-	}
+	n := tagStart(prompt, common(prompt, text))
 	hint := ""
 	if strings.Contains(prompt[n:], "<think>") {
 		hint = "give the message its reasoning (reasoning_content, \"\" where it has none), choose a mode without reasoning where the template has one (chat.args), or "
@@ -119,20 +113,28 @@ func (j *job) end(r *rendering, from, to int) int {
 		start++
 	}
 	ids, ends := j.tokens(r, start, to)
-	last := -1
+	eos := j.p.options.SpecialTokens["eos_token"]
+	last, eosBehind := -1, -1 // eosBehind: directly behind token i, with nothing but control tokens between
 	for i := len(ids) - 1; i >= 0; i-- {
 		a := start
 		if i > 0 {
 			a += ends[i-1]
 		}
-		piece := r.text[a : start+ends[i]]
-		switch {
+		behind := start + ends[i]
+		switch piece := r.text[a:behind]; {
 		case j.t.tok.IsControl(ids[i]):
-			if last < 0 || piece == j.p.answerEnd || piece == j.p.options.SpecialTokens["eos_token"] && !strings.Contains(r.text[a:to], j.p.answerEnd) {
-				last = start + ends[i]
+			if piece == eos {
+				eosBehind = behind
+			}
+			if piece == j.p.answerEnd {
+				last = max(behind, eosBehind)
+			} else if last < 0 || piece == eos && !strings.Contains(r.text[a:to], j.p.answerEnd) {
+				last = behind
 			}
 		case strings.TrimSpace(piece) != "":
 			return last
+		default:
+			eosBehind = -1
 		}
 	}
 	return last

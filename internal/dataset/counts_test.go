@@ -24,9 +24,9 @@ func TestWhatIsLeftOutIsCountedBySourceAndReason(t *testing.T) {
 		got = append(got, line{s.Name, s.Format, s.Told, s.Rows, s.Counts})
 	}
 	want := []line{
-		{"a.jsonl", "prompt_completion", "by the columns prompt, completion of a.jsonl:1", 2, Counts{Seen: 5, Bad: 2, Overlong: 1}},
-		{"b.jsonl", "prompt_completion", "by the recipe", 1, Counts{Seen: 2, Overlong: 1}},
-		{"v.jsonl", "prompt_completion", "by the columns prompt, completion of v.jsonl:2", 1, Counts{Seen: 2, Bad: 1}},
+		{"a.jsonl", "prompt_completion", "by the columns prompt, completion of a.jsonl:1", 2, Counts{Seen: 5, Bad: 2, Overlong: 1, Tokens: 14, Trained: 4}},
+		{"b.jsonl", "prompt_completion", "by the recipe", 1, Counts{Seen: 2, Overlong: 1, Tokens: 7, Trained: 2}},
+		{"v.jsonl", "prompt_completion", "by the columns prompt, completion of v.jsonl:2", 1, Counts{Seen: 2, Bad: 1, Tokens: 7, Trained: 2}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -35,7 +35,7 @@ func TestWhatIsLeftOutIsCountedBySourceAndReason(t *testing.T) {
 		t.Errorf("%d skipped, %d dropped, %d cut", data.SkippedRows, data.Dropped, data.Cut)
 	}
 	f.r.Dataset.Overlong = "keep_end"
-	if c := f.mustOpen(t).Sources()[1].Counts; c != (Counts{Seen: 2, Cut: 1}) {
+	if c := f.mustOpen(t).Sources()[1].Counts; c != (Counts{Seen: 2, Cut: 1, Tokens: 19, Trained: 13}) {
 		t.Errorf("cut: %+v", c)
 	}
 }

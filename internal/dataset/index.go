@@ -76,9 +76,9 @@ func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped 
 		return exs, cut, false, nil
 	}
 	if cut {
-		return nil, false, false, bad("", "no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
+		return nil, false, false, noTraining("no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
 	}
-	return nil, false, false, bad("", "no trained token%s", x.why(s))
+	return nil, false, false, noTraining("no trained token%s", x.why(s))
 }
 
 // cutTo cuts the examples of a row to limit tokens; one of which nothing trained is left goes, where another stays.
@@ -86,9 +86,9 @@ func cutTo(exs []chat.Example, limit int, end bool) []chat.Example {
 	kept := make([]chat.Example, 0, len(exs))
 	for _, ex := range exs {
 		if n := len(ex.IDs); n > limit && end {
-			ex = chat.Example{IDs: ex.IDs[n-limit:], Weights: ex.Weights[n-limit:]}
+			ex = ex.Cut(n-limit, n)
 		} else if n > limit {
-			ex = chat.Example{IDs: ex.IDs[:limit], Weights: ex.Weights[:limit]}
+			ex = ex.Cut(0, limit)
 		}
 		if trainedIn([]chat.Example{ex}) > 0 {
 			kept = append(kept, ex)

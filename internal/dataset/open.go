@@ -111,8 +111,9 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	entries []entry // in file order
-	broken  bool    // a problem says why it has not all its rows
+	entries   []entry   // in file order
+	broken    bool      // a problem says why it has not all its rows
+	untrained untrained // and not skipped
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -170,6 +171,7 @@ func (o *opener) collect(c checked) {
 	n := &c.source.counts
 	n.Seen, n.Overlong, n.Cut = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut
 	o.seen += rows
+	n.add(c.entries)
 	o.data.Dropped += c.dropped
 	o.data.Cut += c.cut
 	for _, f := range c.faults {
@@ -192,7 +194,12 @@ func (o *opener) fault(s *source, f placed) {
 		if o.data.SkippedRows++; len(o.data.Skipped) < keptSkipped {
 			o.data.Skipped = append(o.data.Skipped, f.at(f.pos))
 		}
+		if f.untrained {
+			s.counts.Untrained++
+		}
 		return
+	case f.untrained:
+		o.left[s].untrained.add(f)
 	case o.shown < shownProblems:
 		o.shown++
 		o.problems = append(o.problems, f.at(f.pos))
@@ -205,6 +212,9 @@ func (o *opener) fault(s *source, f placed) {
 // judge looks at a source when all of it was read.
 func (o *opener) judge(s *source) {
 	left := o.left[s]
+	if left.untrained.rows > 0 {
+		o.problems = append(o.problems, left.untrained.problem(s.counts.Seen))
+	}
 	if !left.broken && len(left.entries) == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
 			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong)

@@ -47,6 +47,17 @@ type Counts struct {
 	Bad      int // left out under on_bad_row: skip
 	Overlong int // left out under overlong: drop
 	Cut      int // to max_length, under overlong: keep_start or keep_end
+
+	Untrained       int   // of Bad: nothing of them would train
+	Tokens, Trained int64 // of the rows that are not left out
+}
+
+// add counts the tokens of rows.
+func (c *Counts) add(entries []entry) {
+	for _, e := range entries {
+		c.Tokens += int64(e.tokens)
+		c.Trained += int64(e.trained)
+	}
 }
 
 // divide splits the set: held are indices in ascending order. Both parts keep file order and sources; a source of which

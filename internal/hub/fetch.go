@@ -33,12 +33,15 @@ func (h *Hub) fetch(ctx context.Context, c content, blob string) error {
 	if t.file, err = os.OpenFile(t.part, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return fmt.Errorf("%s: keep what is fetched: %w", c.name, err)
 	}
-	defer t.file.Close()
-	if err := t.whole(ctx); err != nil {
-		return err
+	err = t.whole(ctx)
+	if err == nil {
+		err = t.file.Sync()
 	}
-	if err := t.file.Sync(); err != nil {
-		return fmt.Errorf("%s: keep what is fetched: %w", c.name, err)
+	if cerr := t.file.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return named(c.name, err)
 	}
 	if err := os.Rename(t.part, blob); err != nil {
 		return fmt.Errorf("%s: keep what is fetched: %w", c.name, err)

@@ -422,3 +422,28 @@ func TestNothingIsFetchedOnceTheContextEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestATokenThatTheHubDoesNotKnow(t *testing.T) {
+	server, h := world(t)
+	server.Add("models/a/b", map[string]string{"tokenizer.json": "{}"}, nil)
+	server.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Authorization") == "" {
+			return false
+		}
+		w.Header().Set("X-Error-Message", "Invalid credentials in Authorization header: "+r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	h.Token = "hf_secret"
+	_, err := h.Folder(context.Background(), "hf://a/b", "", "*.json")
+	if want := "hf://a/b: the hub does not know the token: renew HF_TOKEN, or unset it for what is public"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	h.Token = ""
+	if _, err := h.Folder(context.Background(), "hf://a/b", "", "*.model", "vocab.*"); err == nil || err.Error() != "hf://a/b: has none of *.model, vocab.*" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := h.Folder(context.Background(), "hf://a/b", "", "*.json"); err != nil {
+		t.Error(err)
+	}
+}

@@ -282,7 +282,8 @@ func (h *Hub) nearest(ctx context.Context, n name, err error) error {
 		}
 		return told
 	}
-	if r.status != http.StatusNotFound && r.code != "RepoNotFound" {
+	missing := r.status == http.StatusNotFound || r.status == http.StatusUnauthorized // which is said of what is not there, too
+	if !missing || r.code == "GatedRepo" || strings.Contains(r.text, "Invalid credentials") {
 		return told
 	}
 	other := name{kind: datasets, id: n.id, rev: "main"}

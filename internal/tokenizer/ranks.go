@@ -14,6 +14,9 @@ type ranked struct {
 	shift int32    // id less rank
 }
 
+// maxRanked bounds the bytes of a token: all ways to cut it are tried. The longest published have some hundred.
+const maxRanked = 1 << 10
+
 // pipeline makes r into one, with tokens of control that the ranks know nothing of.
 func (r ranked) pipeline(pattern match, tokens []added) (*pipeline, error) {
 	m := &bpe{byteLevel: true, ignoreMerges: true, unknown: -1, ids: make(map[string]int32, len(r.texts))}
@@ -25,6 +28,9 @@ func (r ranked) pipeline(pattern match, tokens []added) (*pipeline, error) {
 		id := int32(rank) + r.shift
 		if _, twice := m.ids[text]; twice || text == "" {
 			return nil, fmt.Errorf("rank %d is %q, which is empty or has a rank already", rank, text)
+		}
+		if len(text) > maxRanked || int(id) > maxID {
+			return nil, fmt.Errorf("rank %d has %d bytes: ranks up to %d of up to %d bytes are supported", rank, len(text), maxID, maxRanked)
 		}
 		b.grow(id)
 		m.ids[text], b.byID[id], b.has[id] = id, text, true

@@ -95,7 +95,7 @@ func (h *Hub) Tag(name, tag, commit string) {
 	h.repos[name].refs[tag] = commit
 }
 
-// Gate asks for Token, and terms that were accepted, before anything of a repository is given.
+// Gate asks for Token, and terms that were accepted, before a file of a repository is given; what it has, everybody may know.
 func (h *Hub) Gate(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,15 +174,15 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case repo == nil && given == "":
-		refuse(w, http.StatusUnauthorized, "RepoNotFound", "Repository not found")
+		refuse(w, http.StatusUnauthorized, "", "Invalid username or password.")
 		return
 	case repo == nil:
 		refuse(w, http.StatusNotFound, "RepoNotFound", "Repository not found")
 		return
-	case repo.gated && given == "" && call != "refs":
+	case repo.gated && !api && given == "":
 		refuse(w, http.StatusUnauthorized, "GatedRepo", "Access to model "+name+" is restricted.")
 		return
-	case repo.gated && given != h.Token:
+	case repo.gated && !api && given != h.Token:
 		refuse(w, http.StatusForbidden, "GatedRepo", "Access to model "+name+" is restricted and you are not in the authorized list.")
 		return
 	}
