@@ -68,7 +68,7 @@ func TestSourcesAtFault(t *testing.T) {
 			"dataset.train.0.format: preference rows do not go with this loss: they are of loops that are not built yet (told by the first row, rows.jsonl:1)"},
 		{"pairs by name", pairRow, recipe.Source{Format: "preference"}, "dataset.train.0.format: preference rows do not go with this loss: they are of loops that are not built yet"},
 		{"prompts", `{"prompt": "q"}`, recipe.Source{},
-			"dataset.train.0.format: prompts rows do not go with this loss: they are of loops that are not built yet (told by the first row, rows.jsonl:1)"},
+			"dataset.train.0.format: prompts rows do not go with this loss, which trains on the rows as they are; a loss of reinforcement, such as grpo, samples completions (told by the first row, rows.jsonl:1)"},
 		{"labels", `{"prompt": "q", "completion": "a", "label": false}`, recipe.Source{},
 			"dataset.train.0.format: auto: rows.jsonl:1 has a label of true or false, so its rows may be good and bad ones (labelled), which this loss cannot tell apart; format: prompt_completion trains on all of them"},
 		{"a field of no format", pairRow, recipe.Source{Fields: map[string]recipe.Field{"promt": field("prompt")}},

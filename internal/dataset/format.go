@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"trainer/internal/chat"
+	"trainer/loss"
 )
 
 // format is a dialect of rows.
@@ -16,9 +17,25 @@ type format struct {
 	encode func(s *source, row value, t *chat.Template) (chat.Example, *fault)
 	// bare: rows need no template.
 	bare bool
+	// loops are those that the rows are of; nil is supervised.
+	loops []loss.Loop
 	// joins: columns that a row of another dialect has instead of ours, and which make up ours.
 	joins map[string][]string
 }
+
+// of tells whether a loop trains on such rows; "" is supervised.
+func (f format) of(loop loss.Loop) bool {
+	if loop == "" {
+		loop = loss.Supervised
+	}
+	if f.loops == nil {
+		return loop == loss.Supervised
+	}
+	return slices.Contains(f.loops, loop)
+}
+
+// untrained: a row is what completions are sampled for.
+func (f format) untrained() bool { return f.of(loss.Reinforcement) }
 
 func (f format) fields() []string { return slices.Concat(f.required, f.optional) }
 
@@ -42,7 +59,8 @@ func formats() []format {
 			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},
 		{name: "text", required: []string{"text"}, encode: encodeText},
 		{name: "labelled", required: []string{"completion", "label"}, optional: []string{"prompt"}},
-		{name: "prompts", required: []string{"prompt"}, optional: []string{"target"}},
+		{name: "prompts", required: []string{"prompt"}, optional: []string{"target"}, encode: encodePrompt,
+			loops: []loss.Loop{loss.Reinforcement, loss.Distillation}},
 	}
 }
 
@@ -57,15 +75,22 @@ func named(name string) (format, bool) {
 }
 
 // recognise finds the format of a row by its columns; has tells whether a field of ours is there. What the recipe maps
-// says what it means, whatever else the rows hold: a format that knows all mapped fields goes before one that does not.
-func recognise(has func(field string) bool, mapped []string) (format, bool) {
+// says what it means, whatever else the rows hold: a format that knows all mapped fields goes before one that does not, and
+// one of the loop before both.
+func recognise(has func(field string) bool, mapped []string, loop loss.Loop) (format, bool) {
 	lacks := func(field string) bool { return !has(field) }
 	fits := func(f format) bool { return !slices.ContainsFunc(f.required, lacks) }
 	knows := func(f format) bool {
 		return !slices.ContainsFunc(mapped, func(field string) bool { return !slices.Contains(f.mappable(), field) })
 	}
 	all := formats()
-	i := slices.IndexFunc(all, func(f format) bool { return fits(f) && knows(f) })
+	i := -1
+	if loop != "" && loop != loss.Supervised {
+		i = slices.IndexFunc(all, func(f format) bool { return fits(f) && f.of(loop) })
+	}
+	if i < 0 {
+		i = slices.IndexFunc(all, func(f format) bool { return fits(f) && knows(f) })
+	}
 	if i < 0 {
 		i = slices.IndexFunc(all, fits)
 	}

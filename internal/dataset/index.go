@@ -3,9 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"os"
 
 	"trainer/internal/chat"
 	"trainer/internal/diag"
@@ -62,7 +59,7 @@ func (x *index) encode(s *source, raw []byte) (ex chat.Example, cut, dropped boo
 				"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", n, limit)}
 		}
 	}
-	if trainedIn(ex) > 0 {
+	if trainedIn(ex) > 0 || s.format.untrained() {
 		return ex, cut, false, nil
 	}
 	if cut {
@@ -106,17 +103,9 @@ var ErrChanged = errors.New("the file has changed since it was checked; a run ne
 
 // read returns the row of an entry, rendered again.
 func (x *index) read(e entry) (chat.Example, error) {
-	raw := make([]byte, e.length)
-	f, err := os.Open(x.files[e.file].Path)
+	raw, err := x.raw(e)
 	if err != nil {
-		return chat.Example{}, fmt.Errorf("read %s: %w", x.place(e), err)
-	}
-	defer f.Close()
-	if _, err := f.ReadAt(raw, e.offset); err != nil && err != io.EOF {
-		return chat.Example{}, fmt.Errorf("read %s: %w", x.place(e), err)
-	}
-	if crc32.ChecksumIEEE(raw) != e.sum {
-		return chat.Example{}, fmt.Errorf("%s: %w", x.place(e), ErrChanged)
+		return chat.Example{}, err
 	}
 	ex, _, _, bad := x.encode(x.owner[e.file], raw)
 	if bad != nil {

@@ -102,7 +102,7 @@ func (o *opener) fail(s *source, key, format string, a ...any) {
 func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source) ([]*source, error) {
 	var out []*source
 	for _, section := range sections {
-		s := &source{section: section, base: len(o.x.files)}
+		s := &source{section: section, loop: o.r.Loop(), base: len(o.x.files)}
 		o.left[s] = &tally{}
 		out = append(out, s)
 		if section.Subset != nil {

@@ -11,12 +11,14 @@ import (
 	"trainer/internal/chat"
 	"trainer/internal/diag"
 	"trainer/internal/hub"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
 // source is a source of the recipe, opened: its files, and how to read a row of them.
 type source struct {
 	section recipe.Source
+	loop    loss.Loop // that the rows are for
 	files   []hub.File
 	base    int // of the first of them in index.files
 	format  format
@@ -40,11 +42,25 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	if f.encode == nil {
 		return problemf(".format", "%s rows do not go with this loss: they are of loops that are not built yet%s", f.name, s.told())
 	}
+	if !f.of(s.loop) {
+		return problemf(".format", "%s rows do not go with this loss%s%s", f.name, s.wants(), s.told())
+	}
 	if t == nil && !f.bare {
 		return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", f.name, s.told())
 	}
 	s.format = f
 	return s.compile()
+}
+
+// wants says which rows the loop is fed with.
+func (s *source) wants() string {
+	switch s.loop {
+	case loss.Reinforcement, loss.Distillation:
+		return ", which samples completions of prompts: it takes prompts, whose columns fields maps, as {prompt: question, target: answer}"
+	case loss.Preference:
+		return ", which compares completions"
+	}
+	return ", which trains on the rows as they are; a loss of reinforcement, such as grpo, samples completions"
 }
 
 // told says by which row the format was told.
@@ -75,12 +91,12 @@ func (s *source) pick(row value, at diag.Pos) (format, *problem) {
 	f, ok := recognise(func(field string) bool {
 		_, mapped := s.section.Fields[field]
 		return mapped || row.member(field) != nil
-	}, slices.Collect(maps.Keys(s.section.Fields)))
+	}, slices.Collect(maps.Keys(s.section.Fields)), s.loop)
 	if !ok {
 		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
 			strings.Join(s.names, ", "), at, s.hint())
 	}
-	if label := row.member("label"); label != nil && f.encode != nil {
+	if label := row.member("label"); label != nil && f.encode != nil && !f.untrained() {
 		if _, is := label.truth(); is {
 			return f, problemf(".format", "auto: %s has a label of true or false, so its rows may be good and bad ones (labelled), which this loss cannot tell apart; format: %s trains on all of them", at, f.name)
 		}
@@ -98,7 +114,11 @@ var usual = [][2]string{
 func (s *source) hint() string {
 	for _, pair := range usual {
 		if slices.Contains(s.names, pair[0]) && slices.Contains(s.names, pair[1]) {
-			return fmt.Sprintf(", such as fields: {prompt: %s, completion: %s}", pair[0], pair[1])
+			other := "completion"
+			if s.loop == loss.Reinforcement {
+				other = "target"
+			}
+			return fmt.Sprintf(", such as fields: {prompt: %s, %s: %s}", pair[0], other, pair[1])
 		}
 	}
 	if slices.Contains(s.names, "conversations") {
@@ -126,7 +146,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "target"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c

@@ -1,0 +1,142 @@
+package dataset
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"trainer/internal/chat"
+	"trainer/internal/diag"
+)
+
+// Prompt is a row that completions are sampled for.
+type Prompt struct {
+	At diag.Pos
+	// IDs is what sampling is given, [P], P >= 1: the rendered prompt up to where the completion starts.
+	IDs []int32
+	// Messages of the prompt; nil where it is text and the template has no roles.
+	Messages []chat.Message
+	// Text is the prompt where it is text.
+	Text string
+	// Target is what graders compare with; nil where the row has none.
+	Target *string
+	// Row is the whole row as it stands in the file, one JSON object.
+	Row []byte
+}
+
+// Prompt reads row i, in [0, Len), of a set of prompts. It is an error when the file has changed.
+func (s *Set) Prompt(i int) (Prompt, error) {
+	e := s.entries[i]
+	p := Prompt{At: s.At(i)}
+	raw, err := s.x.raw(e)
+	if err != nil {
+		return p, err
+	}
+	src := s.x.owner[e.file]
+	ex, _, _, f := s.x.encode(src, raw)
+	if f == nil {
+		row := trimmed(raw)
+		p.IDs, p.Row = ex.IDs, row
+		if p.Text, p.Messages, f = prompt(src, row, s.x.template); f == nil {
+			p.Target, f = target(src, row)
+		}
+	}
+	if f != nil {
+		return Prompt{}, fmt.Errorf("%s", f.at(p.At))
+	}
+	return p, nil
+}
+
+// encodePrompt reads {"prompt": …, "target": …}: the prompt is text, which becomes a user message where the template has
+// roles, or a list of messages. Nothing of it is trained.
+func encodePrompt(s *source, row value, t *chat.Template) (chat.Example, *fault) {
+	if _, f := target(s, row); f != nil {
+		return chat.Example{}, f
+	}
+	text, ms, f := prompt(s, row, t)
+	if f != nil {
+		return chat.Example{}, f
+	}
+	var ids []int32
+	var err error
+	if ms != nil {
+		ids, err = t.Prompt(ms)
+	} else {
+		ids, err = t.PromptText(text)
+	}
+	if err != nil {
+		key := s.columns["prompt"].String()
+		return chat.Example{}, fromChat(err, func(i int, field string) string {
+			if text != "" {
+				return key
+			}
+			return element(key, i, field)
+		})
+	}
+	return chat.Example{IDs: ids, Weights: make([]float64, len(ids))}, nil
+}
+
+// prompt is the prompt of a row: its messages, or its text where there are no roles.
+func prompt(s *source, row value, t *chat.Template) (text string, ms []chat.Message, f *fault) {
+	c := s.columns["prompt"]
+	if c.holdsList(row) {
+		if ms, f = messages(c.raw(row), c.String()); f != nil {
+			f.msg += c.noMessages(row)
+		} else if len(ms) == 0 {
+			f = bad(c.String(), "empty; a prompt needs a message")
+		}
+		return "", ms, f
+	}
+	if text, f = c.text(row); f != nil {
+		return "", nil, f
+	}
+	if text == "" {
+		return "", nil, bad(c.String(), "empty; a prompt needs text")
+	}
+	if t.HasRoles() {
+		ms = []chat.Message{{Role: "user", Content: text}}
+	}
+	return text, ms, nil
+}
+
+// target is text, or a number or truth value as it is written; nil where the row has none and the recipe maps none.
+func target(s *source, row value) (*string, *fault) {
+	c := s.columns["target"]
+	if c.whole() {
+		v := c.raw(row)
+		_, mapped := s.section.Fields["target"]
+		switch {
+		case v == nil && mapped:
+			return nil, missing(row, c.String())
+		case v == nil || v.isNull():
+			return nil, nil
+		case v.isList() || v.isObject():
+			return nil, bad(c.String(), "%s where text or a number is due; fields: {target: …} takes a path into it", v.kind())
+		case !v.isText():
+			return new(string(v)), nil
+		}
+	}
+	text, f := c.text(row)
+	if f != nil {
+		return nil, f
+	}
+	return &text, nil
+}
+
+// raw returns the bytes of an entry's row, which are those that were checked.
+func (x *index) raw(e entry) ([]byte, error) {
+	raw := make([]byte, e.length)
+	f, err := os.Open(x.files[e.file].Path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", x.place(e), err)
+	}
+	defer f.Close()
+	if _, err := f.ReadAt(raw, e.offset); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read %s: %w", x.place(e), err)
+	}
+	if crc32.ChecksumIEEE(raw) != e.sum {
+		return nil, fmt.Errorf("%s: %w", x.place(e), ErrChanged)
+	}
+	return raw, nil
+}
