@@ -29,6 +29,9 @@ func (s *session) Prepare(ctx context.Context, op runner.Op) (runner.Prepared, e
 		p.Body, err = json.Marshal(optimStep(op))
 	case runner.Sync:
 		p.Body, err = json.Marshal(wire.WeightsSync{WeightSyncType: wire.WeightSyncType("WEIGHT_SYNC_TYPE_" + strings.ToUpper(op.Mode))})
+	case runner.Sample:
+		p.Body, p.PayloadID, err = s.sample(ctx, op)
+		p.Work = len(op.Prompts) * op.N * op.Params.MaxTokens
 	case runner.Save: // has no body
 	default:
 		err = errors.New("the client has no form for it")
