@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -15,14 +16,12 @@ type Prompt struct {
 	At diag.Pos
 	// IDs is what sampling is given, [P], P >= 1: the rendered prompt up to where the completion starts.
 	IDs []int32
-	// Messages of the prompt; nil where it is text and the template has no roles.
-	Messages []chat.Message
-	// Text is the prompt where it is text.
-	Text string
-	// Target is what graders compare with; nil where the row has none.
-	Target *string
+	// Asked is the prompt as graders are given it: a JSON list of messages, or a JSON string where the template has no roles.
+	Asked json.RawMessage
+	// Target is what graders compare with, JSON: text, a number, a truth value, or a list of these; nil where the row has none.
+	Target json.RawMessage
 	// Row is the whole row as it stands in the file, one JSON object.
-	Row []byte
+	Row json.RawMessage
 }
 
 // Prompt reads row i, in [0, Len), of a set of prompts. It is an error when the file has changed.
@@ -37,8 +36,8 @@ func (s *Set) Prompt(i int) (Prompt, error) {
 	ex, _, _, f := s.x.encode(src, raw)
 	if f == nil {
 		row := trimmed(raw)
-		p.IDs, p.Row = ex.IDs, row
-		if p.Text, p.Messages, f = prompt(src, row, s.x.template); f == nil {
+		p.IDs, p.Row = ex.IDs, json.RawMessage(row)
+		if p.Asked, f = asked(src, row, s.x.template); f == nil {
 			p.Target, f = target(src, row)
 		}
 	}
@@ -100,28 +99,56 @@ func prompt(s *source, row value, t *chat.Template) (text string, ms []chat.Mess
 	return text, ms, nil
 }
 
-// target is text, or a number or truth value as it is written; nil where the row has none and the recipe maps none.
-func target(s *source, row value) (*string, *fault) {
-	c := s.columns["target"]
-	if c.whole() {
-		v := c.raw(row)
-		_, mapped := s.section.Fields["target"]
-		switch {
-		case v == nil && mapped:
-			return nil, missing(row, c.String())
-		case v == nil || v.isNull():
-			return nil, nil
-		case v.isList() || v.isObject():
-			return nil, bad(c.String(), "%s where text or a number is due; fields: {target: …} takes a path into it", v.kind())
-		case !v.isText():
-			return new(string(v)), nil
-		}
+// asked is the prompt of a sound row, as graders are given it.
+func asked(s *source, row value, t *chat.Template) (json.RawMessage, *fault) {
+	c := s.columns["prompt"]
+	if c.holdsList(row) {
+		return json.RawMessage(c.raw(row)), nil
 	}
 	text, f := c.text(row)
 	if f != nil {
 		return nil, f
 	}
-	return &text, nil
+	if t.HasRoles() {
+		return json.RawMessage(`[{"role":"user","content":` + string(encoded(text)) + `}]`), nil
+	}
+	return encoded(text), nil
+}
+
+// encoded is text as JSON.
+func encoded(text string) json.RawMessage {
+	b, _ := json.Marshal(text) // text always can be
+	return b
+}
+
+// target is what stands in the row, or the text that a regex or several columns make; nil where the row has none and the
+// recipe maps none.
+func target(s *source, row value) (json.RawMessage, *fault) {
+	c := s.columns["target"]
+	if !c.whole() {
+		text, f := c.text(row)
+		if f != nil {
+			return nil, f
+		}
+		return encoded(text), nil
+	}
+	v := c.raw(row)
+	_, mapped := s.section.Fields["target"]
+	switch {
+	case v == nil && mapped:
+		return nil, missing(row, c.String())
+	case v == nil || v.isNull():
+		return nil, nil
+	case v.isObject():
+		return nil, bad(c.String(), "%s where text or a number is due; fields: {target: …} takes a path into it", v.kind())
+	case v.isList():
+		for i, item := range v.items() {
+			if item.isObject() || item.isList() || item.isNull() {
+				return nil, bad(element(c.String(), i, ""), "%s where text or a number is due", item.kind())
+			}
+		}
+	}
+	return json.RawMessage(v), nil
 }
 
 // raw returns the bytes of an entry's row, which are those that were checked.
