@@ -72,8 +72,12 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if err := r.decide(ctx); err != nil {
 		return err
 	}
-	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
+	rows := &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
+	r.batches = rows
+	if r.in.samples() {
+		r.batches = newRollouts(r, rows)
+	}
 	r.gradient = remote{r.in.Recipe.Loss.Params}
 	if err := r.sift(); err != nil {
 		return err
@@ -112,7 +116,8 @@ func (r *run) position() error {
 	if r.from = r.past.done(); r.until == 0 { // a rollback takes nothing from the steps of this life
 		r.until = len(r.plan.Rates)
 		if m := r.in.Recipe.Limits.MaxSteps; m != nil {
-			r.until = min(r.until, r.from+*m)
+			per := r.plan.perBatch()
+			r.until = min(r.until, (r.from+*m+per-1)/per*per) // a rollout batch is trained to its end
 		}
 	}
 	r.savedAt = time.Now()

@@ -19,11 +19,16 @@ type had struct{ training, inference, evals map[int]bool }
 // follow submits what is due when done steps are applied, in the order: weights_sync, training checkpoint and its
 // witness, inference checkpoint, evaluation. What the journal already holds is not due.
 func (r *run) follow(ctx context.Context, f *flight, done int) error {
-	if r.in.Recipe.Compute.NumGeneratorReplicas > 0 && (done == r.from || done == r.until) {
+	source, samples := r.batches.(*fromRollouts)
+	if r.syncs(done) {
 		if err := r.batches.release(ctx, f.step); err != nil {
 			return err
 		}
-		if err := r.followSync(ctx, f, done); err != nil {
+		sync := r.followSync
+		if samples {
+			sync = func(ctx context.Context, f *flight, done int) error { return r.publish(ctx, f, source, done) }
+		}
+		if err := sync(ctx, f, done); err != nil {
 			return err
 		}
 	}
@@ -37,13 +42,21 @@ func (r *run) follow(ctx context.Context, f *flight, done int) error {
 			return err
 		}
 	}
+	if r.evalsAt(done) && samples {
+		return r.followSampling(ctx, f, source, done)
+	}
 	if r.evalsAt(done) {
 		return r.followEval(ctx, f, done)
 	}
 	return nil
 }
 
-func every(n *int, done int) bool { return n != nil && done > 0 && done%*n == 0 }
+// every says whether a cadence of n steps is due behind the done ones. Where a batch feeds several steps, one that falls
+// inside of it waits for its end.
+func (r *run) every(n *int, done int) bool {
+	per := r.plan.perBatch()
+	return n != nil && done > 0 && done%per == 0 && done / *n > (done-per) / *n
+}
 
 // savesAt says whether a training checkpoint follows the done steps.
 func (r *run) savesAt(done int) bool {
@@ -51,13 +64,13 @@ func (r *run) savesAt(done int) bool {
 	if done == 0 || r.had.training[done] {
 		return false
 	}
-	if every(c.Every, done) || done == r.until {
+	if r.every(c.Every, done) || done == r.until {
 		return true
 	}
 	if r.ledger.at(slot{step: done, kind: kindTraining}) != nil {
 		return true // its time had come in an earlier life, whose intent says so
 	}
-	return c.EveryDuration != nil && time.Since(r.savedAt) >= *c.EveryDuration
+	return done%r.plan.perBatch() == 0 && c.EveryDuration != nil && time.Since(r.savedAt) >= *c.EveryDuration
 }
 
 func (r *run) infersAt(done int) bool {
@@ -65,7 +78,7 @@ func (r *run) infersAt(done int) bool {
 	if done == 0 || r.had.inference[done] {
 		return false
 	}
-	return every(c.InferenceEvery, done) || done == len(r.plan.Rates) && c.InferenceAtEnd
+	return r.every(c.InferenceEvery, done) || done == len(r.plan.Rates) && c.InferenceAtEnd
 }
 
 // evalsAt says whether held-out rows are scored under the done steps.
@@ -77,7 +90,7 @@ func (r *run) evalsAt(done int) bool {
 	if done == 0 {
 		return e.AtStart
 	}
-	return every(e.Every, done) || done == r.until && e.AtEnd
+	return r.every(e.Every, done) || done == r.until && e.AtEnd
 }
 
 func (r *run) followSync(ctx context.Context, f *flight, done int) error {
@@ -249,7 +262,7 @@ const evalLoss = "eval/loss"
 // trainLoss is what a step of rows measures.
 const trainLoss = "train/loss"
 
-// evaluated makes eval/loss, per trained token, of the chunks, and lets the early stop judge it.
+// evaluated makes eval/loss, per trained token, of the chunks.
 func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done, updates int) error {
 	total := 0.0
 	for _, o := range ops {
@@ -259,7 +272,11 @@ func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done
 		}
 		total += res.Loss
 	}
-	m := map[string]float64{evalLoss: total / sum}
+	return r.judged(map[string]float64{evalLoss: total / sum}, done, updates)
+}
+
+// judged writes an evaluation down, and lets the early stop judge it.
+func (r *run) judged(m map[string]float64, done, updates int) error {
 	rec := measured{Gen: r.gen.gen, Done: done, Updates: updates, Metrics: finite(m)}
 	if err := r.journal.Append(recEval, rec.eval()); err != nil {
 		return &journalError{fmt.Errorf("journal the evaluation: %w", err)}

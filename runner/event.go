@@ -18,7 +18,10 @@ const (
 	DownloadEvent EventKind = "download"
 	RetryEvent    EventKind = "retry"   // a request is tried again; Text says which and why
 	WarnEvent     EventKind = "warning" // Text
-	EndEvent      EventKind = "end"     // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
+	// SampleEvent: a completion of the rollout batch behind Done steps; Text is the prompt's end and what was sampled, Metrics
+	// its reward, advantage and tokens.
+	SampleEvent EventKind = "completion"
+	EndEvent    EventKind = "end" // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
 )
 
 // Event is plain data and survives JSON both ways: --json, events.jsonl and every sink read the same. Done counts the

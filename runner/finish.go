@@ -143,7 +143,8 @@ func (r *run) tidy(outcome string) {
 
 // clearInflight removes every stored request: those of sessions that are over are never sent again.
 func (r *run) clearInflight() {
-	if left, err := filepath.Glob(filepath.Join(r.inflight(), "*.json")); err == nil {
+	for _, ext := range []string{"*.json", "*" + keptExt} {
+		left, _ := filepath.Glob(filepath.Join(r.inflight(), ext)) // the pattern is sound
 		for _, name := range left {
 			_ = r.disk.Remove(name)
 		}

@@ -16,6 +16,10 @@ type Batch struct {
 	Hash  string        // SHA-256 of the tokens and raw weights, in order
 	// Metrics of the data: tokens, trained_tokens, epoch.
 	Metrics map[string]float64
+	// Losses are the losses of Parts, where they differ from the recipe's by part; nil: they do not.
+	Losses []loss.Loss
+	// Empty says why nothing of the step is trained; empty where something is.
+	Empty string
 }
 
 // batches gives the data of a step: the same step, the same batch, in any life. release returns once nothing needs the
@@ -41,7 +45,11 @@ type remote struct{ loss loss.Loss }
 func (g remote) prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error) {
 	items := make([]item, len(b.Parts))
 	for i, part := range b.Parts {
-		p, err := s.Prepare(ctx, Forward{Loss: g.loss, Data: part, Backward: true, Logprobs: b.Scale == 0})
+		l := g.loss
+		if b.Losses != nil {
+			l = b.Losses[i]
+		}
+		p, err := s.Prepare(ctx, Forward{Loss: l, Data: part, Backward: true, Logprobs: b.Scale == 0})
 		if err != nil {
 			return nil, err
 		}

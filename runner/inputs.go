@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"trainer/internal/chat"
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
+	"trainer/internal/grader"
 	"trainer/internal/hub"
 	"trainer/internal/tokenizer"
 	"trainer/loss"
@@ -29,6 +31,8 @@ type Inputs struct {
 	// Tokenizer is nil where rows come as tokens and no tokenizer is at hand.
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template
+	// Rewards grade what a loop that samples has drawn; nil elsewhere.
+	Rewards *grader.Set
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 }
@@ -110,23 +114,37 @@ func unbuilt(r *recipe.Recipe) diag.List {
 			l.Add(r.At(key), key, "not built yet; %s", instead)
 		}
 	}
-	if r.Loop() != loss.Supervised {
-		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
+	if r.Loop() != loss.Supervised && r.Loop() != loss.Reinforcement {
+		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: the losses of supervised training and of reinforcement", r.Loss.Type, r.Loop())
 	}
-	for i, w := range r.Reward {
-		key := fmt.Sprintf("reward.%d.type", i)
-		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)
+	if r.Loop() == loss.Reinforcement {
+		unbuiltRollout(r, no)
 	}
-	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
-		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
+	measured := (&Inputs{Recipe: r}).evalMetrics()
+	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(measured, e.Metric) {
+		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(measured, " or "))
 	}
-	if b := r.Checkpoint.KeepBest; b != nil && r.Loop() == loss.Supervised && b.Metric != evalLoss && b.Metric != trainLoss {
-		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, evalLoss, trainLoss)
+	if measured = append(measured, trainLoss); r.Rollout != nil {
+		measured = append(measured, "reward/mean")
+	}
+	if b := r.Checkpoint.KeepBest; b != nil && (r.Loop() == loss.Supervised || r.Rollout != nil) && !slices.Contains(measured, b.Metric) {
+		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s", b.Metric, strings.Join(measured, " or "))
 	}
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
 	return l
+}
+
+// unbuiltRollout names what the loop that samples does not do yet.
+func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) {
+	if g, ok := r.Loss.Params.(*loss.GRPO); ok {
+		no(g.Beta > 0, "loss.params.beta", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
+	}
+	no(r.Advantage.KLCoef > 0, "advantage.kl_coef", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
+	no(r.Advantage.ImportanceCap != nil, "advantage.importance_cap", "use null; the clip thresholds of the loss bound a ratio that is off")
+	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
+	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
 }
 
 // LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.

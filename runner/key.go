@@ -18,6 +18,8 @@ const (
 	kindInference       = "inference_checkpoint"
 	kindEval            = "eval"
 	kindWitness         = "witness"
+	kindSample          = "sample"
+	kindEvalSample      = "eval_sample"
 )
 
 // slot names an operation within a session: the step that it is of, or the steps done that it follows.
@@ -38,6 +40,10 @@ func (s slot) String() string {
 
 // mutating tells the kinds that change what is trained; the rest can be done again without harm.
 func (s slot) mutating() bool { return s.kind == kindForwardBackward || s.kind == kindOptimStep }
+
+// samples tells the kinds that draw completions: they go beside the trainer's operations, in no order with them, and what
+// they draw is stored.
+func (s slot) samples() bool { return s.kind == kindSample || s.kind == kindEvalSample }
 
 // tagged is an inactive_timeout that tells the resources of a run from those of others, since a resource has no name: up to
 // a minute longer, by a SHA-256 of the run and the attempt, and never above the longest that the service takes.

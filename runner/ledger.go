@@ -39,7 +39,8 @@ type ledger struct {
 	ops     map[slot]*operation
 	bodies  []*operation    // those whose bodies may be on disk
 	staged  map[string]bool // keys whose bodies are on disk ahead of their intents
-	order   []*operation    // those of this session, by pos
+	order   []*operation    // those of the trainer in this session, by pos
+	beside  []*operation    // the samples in flight
 	pos     int             // of the next intent
 	witness stored          // the newest: its body is kept to ask again whether keys of its age live
 	spoiled error           // why the session is tainted, nil while it is not
@@ -254,7 +255,7 @@ func (l *ledger) send(ctx context.Context, it item) (*operation, error) {
 		l.testify(stored{key, id, it.body})
 	}
 	l.follow(ctx, o)
-	if l.serial {
+	if l.serial && !it.slot.samples() {
 		if _, err := o.wait(ctx); err != nil && it.slot.mutating() {
 			return nil, err
 		}
@@ -328,7 +329,11 @@ func (l *ledger) follow(ctx context.Context, o *operation) {
 	ctx, o.cut = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	l.ops[o.slot] = o
-	l.order = append(l.order, o)
+	if o.slot.samples() {
+		l.beside = append(slices.DeleteFunc(l.beside, (*operation).final), o)
+	} else {
+		l.order = append(l.order, o)
+	}
 	l.bodies = append(l.bodies, o)
 	l.mu.Unlock()
 	l.waits.Go(func() {
@@ -346,7 +351,7 @@ func (l *ledger) follow(ctx context.Context, o *operation) {
 }
 
 // record journals the end of o. An error that is no end of the operation, such as a cancelled wait, leaves it open.
-func (l *ledger) record(ctx context.Context, o *operation) error {
+func (l *ledger) record(ctx context.Context, o *operation) (err error) {
 	rec := resultRecord{Key: o.key, Status: "COMPLETED", How: "answer"}
 	if o.err != nil {
 		return l.fail(o, rec)
@@ -358,9 +363,17 @@ func (l *ledger) record(ctx context.Context, o *operation) error {
 	if o.op == OpForwardBackward {
 		rec.Loss = &o.res.Loss
 	}
+	if o.slot.samples() {
+		if rec.Out, err = l.keep(o); err != nil {
+			return err
+		}
+	}
 	rec.Metrics, rec.Step, rec.Version, rec.Checkpoint = finite(o.res.Metrics), o.res.Step, o.res.Version, o.res.Checkpoint
 	if err := l.journal.Add(recResult, rec); err != nil {
 		return fmt.Errorf("journal the result of %s: %w", o.slot.kind, err)
+	}
+	if o.slot.samples() {
+		return nil
 	}
 	return l.watch(ctx, o)
 }

@@ -34,7 +34,7 @@ var members = map[string]string{
 	"witness":     "session:string key:string op:string",
 	"intent":      "session:string pos:number step:number kind:string index:number attempt:number key:string body_sha256:string payload_id?:string expect:number",
 	"ack":         "key:string op:string",
-	"result":      "key:string status:string code?:string how:string loss?:number metrics?:object step?:number version?:number checkpoint?:object token_loss?:number",
+	"result":      "key:string status:string code?:string how:string loss?:number metrics?:object step?:number version?:number checkpoint?:object token_loss?:number out_sha256?:string",
 	"step":        "gen:number step:number applied:bool why?:string updates:number rows_sha256:string metrics:object",
 	"eval":        "gen:number done:number updates:number metrics:object",
 	"checkpoint":  "gen:number done:number updates:number kind:string id:string server_step:number metric?:number registered?:string revision?:string adapter?:bool",
@@ -42,6 +42,8 @@ var members = map[string]string{
 	"meter":       "resource:string ready_seconds:number cost:number server_time:string",
 	"stop":        "what:string id:string why?:string",
 	"stopped":     "what:string id:string why?:string",
+	"batch":       "batch:number draw:number prompts_sha256:string version:number",
+	"rollout":     "batch:number gen:number draws:number file:string sha256:string version:number weights_version:number kept:number dropped:number",
 	"salvage":     "kept:string line:number offset:number bytes:number",
 	"end":         "outcome:string code?:string step:number released:array unsaved:number",
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ type past struct {
 	steps     []measured
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
-	forgotten map[string]string // ids of saves that are not kept: why
+	rollouts  map[int]rolloutRecord // by batch: those sampled under weights of the lineage
+	forgotten map[string]string     // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
 	meters    map[string]meterRecord // by resource, the newest
@@ -66,7 +68,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
+	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -146,6 +148,9 @@ var readers = map[string]func(p *past, data []byte) error{
 	recCheckpoint: func(p *past, d []byte) error {
 		return into(d, p.checkpoint)
 	},
+	recRollout: func(p *past, d []byte) error {
+		return into(d, func(v rolloutRecord) { p.rollouts[v.Batch] = v })
+	},
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
@@ -217,6 +222,7 @@ func newGeneration(gen, attempt int, from origin) *generation {
 // begin cuts the lineage where g begins, and makes g its last generation.
 func (p *past) begin(g *generation) {
 	p.cut(g.from.Done)
+	maps.DeleteFunc(p.rollouts, func(_ int, v rolloutRecord) bool { return v.Version > g.from.Updates })
 	p.gens = append(p.gens, g)
 }
 

@@ -107,7 +107,7 @@ func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
 	return b, nil
 }
 
-// hashData is over the tokens and the weights of data, in order.
+// hashData is over the tokens and the weights of data, in order, and what else of them is trained on.
 func hashData(data []loss.Datum) string {
 	h := sha256.New()
 	var buf []byte
@@ -117,6 +117,10 @@ func hashData(data []loss.Datum) string {
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(d.Input[t]))
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(d.Targets[t]))
 			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Weights[t]))
+			if d.Advantages != nil {
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Advantages[t]))
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.OldLogprobs[t]))
+			}
 		}
 		h.Write(buf)
 	}

@@ -74,6 +74,9 @@ func (l *ledger) answered(s slot, in intentRecord, res resultRecord, id string) 
 	if res.Loss != nil {
 		o.res.Loss = *res.Loss
 	}
+	if res.Out != "" {
+		o.res.Samples, o.err = l.kept(in.Key, res.Out)
+	}
 	if res.Status != "COMPLETED" {
 		o.err = &Failed{Op: opOf(s.kind), Code: res.Code, Message: "as the journal says"}
 	}
@@ -94,6 +97,8 @@ func opOf(kind string) OpName {
 		return OpTrainingCheckpoint
 	case kindInference:
 		return OpInferenceCheckpoint
+	case kindSample, kindEvalSample:
+		return OpSample
 	}
 	return OpForwardBackward
 }

@@ -24,6 +24,7 @@ const (
 	Kept         Drop = ""
 	ZeroVariance Drop = "zero_variance" // its rewards are all equal, so that they compare nothing
 	TooFew       Drop = "too_few"       // fewer scored members than rollout.on_error.min_group_size
+	Surplus      Drop = "surplus"       // dynamic sampling has found enough before it
 	Unsampled    Drop = "unsampled"     // the service failed to sample it, as often as it was asked
 )
 
@@ -48,14 +49,23 @@ type Part struct {
 	Why    string
 }
 
-// Weigh turns the rewards of a rollout batch into advantages and says what is trained, in place. It first adds to the
-// rewards what rollout.truncated asks for. A member without a reward is in no mean and is not trained; a group with too
+// Penalise adds to the rewards, in place and once, what rollout.truncated: penalise takes off long completions.
+func Penalise(groups []Group, r *recipe.Rollout) {
+	if r.Truncated != "penalise" {
+		return
+	}
+	for _, g := range groups {
+		for j := range g.Members {
+			m := &g.Members[j]
+			m.Reward += loss.OverlongPenalty(len(m.Tokens), r.SamplingParams.MaxTokens, r.TruncatedBuffer)
+		}
+	}
+}
+
+// Weigh turns the rewards of a rollout batch into advantages and says what is trained, in place. A member without a reward is in no mean and is not trained; a group with too
 // few others is dropped, and one whose rewards are all equal where they are compared within the group, unless the recipe
 // keeps it. Statistics of the batch are over the groups that are left.
 func Weigh(groups []Group, r *recipe.Rollout, a *recipe.Advantage) error {
-	if r.Truncated == "penalise" {
-		penalise(groups, r.SamplingParams.MaxTokens, r.TruncatedBuffer)
-	}
 	within := a.Baseline == loss.GroupMean || a.Baseline == loss.LeaveOneOut || a.Scale == loss.GroupStd
 	var rewards [][]float64
 	var tokens [][]int
@@ -74,7 +84,7 @@ func Weigh(groups []Group, r *recipe.Rollout, a *recipe.Advantage) error {
 			counts = append(counts, trainable(m, r))
 		}
 		switch {
-		case g.Dropped == Unsampled:
+		case g.Dropped == Unsampled || g.Dropped == Surplus:
 		case len(earned) < max(1, r.OnError.MinGroupSize):
 			g.Dropped = TooFew
 		case within && a.ZeroVariance == "drop" && loss.Flat(earned):
@@ -111,13 +121,4 @@ func trainable(m *Member, r *recipe.Rollout) int {
 		return 0
 	}
 	return len(m.Tokens)
-}
-
-func penalise(groups []Group, longest, buffer int) {
-	for _, g := range groups {
-		for j := range g.Members {
-			m := &g.Members[j]
-			m.Reward += loss.OverlongPenalty(len(m.Tokens), longest, buffer)
-		}
-	}
 }

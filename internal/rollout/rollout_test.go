@@ -106,9 +106,7 @@ func TestCutCompletions(t *testing.T) {
 	}
 	r.Truncated, r.TruncatedBuffer = "penalise", 4
 	gs = long()
-	if err := Weigh(gs, r, a); err != nil {
-		t.Fatal(err)
-	}
+	Penalise(gs, r)
 	var got []float64
 	for _, m := range gs[0].Members {
 		got = append(got, m.Reward)

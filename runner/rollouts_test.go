@@ -1,0 +1,99 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"trainer/internal/grader"
+	"trainer/internal/hub"
+	"trainer/recipe"
+	"trainer/runner"
+)
+
+const prompts = `{"prompt":"cat?"}
+{"prompt":"dog?"}
+{"prompt":"cow?"}
+{"prompt":"duck?"}
+{"prompt":"bee?"}
+`
+
+// low pays the share of a completion's bytes that are below 64: what it is told by is in every completion, so that groups
+// differ from the first step on.
+type low struct{}
+
+func (low) Grade(_ context.Context, c grader.Completion) (grader.Score, error) {
+	n := 0
+	for _, id := range c.Tokens {
+		if id < 64 {
+			n++
+		}
+	}
+	return grader.Score{Value: float64(n) / float64(max(1, len(c.Tokens)))}, nil
+}
+
+// newRollouts is a bench of a loop that samples.
+func newRollouts(t *testing.T, set ...string) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "r.yaml")
+	text := "base_model: sandbox/bytes-tiny\nloss: {type: grpo}\nlora_config: {rank: 8, alpha: 16}\n" +
+		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 5.0e-3}\n" +
+		"rollout: {batch_size: 2, group_size: 4, sampling_params: {max_tokens: 6}}\nreward: [{type: exact}]\n" +
+		"train: {epochs: 2}\neval: {every: 2, at_start: true, limit: 2}\ncheckpoint: {every: 3}\n"
+	for name, data := range map[string]string{"r.yaml": text, "rows.jsonl": prompts} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := recipe.Load(path, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := runner.Open(t.Context(), r, &hub.Hub{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Rewards = grader.New([]grader.Entry{{Type: "low", Grader: low{}, Weight: 1}})
+	p, err := runner.NewPlan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t: t, in: in, plan: p}
+}
+
+// TestKillRolloutsAtEveryRequest cuts a run that samples at its requests, resumes it, and compares it with the unbroken one: the
+// same rewards, the same losses, nothing left running. Which request meets which instant differs from life to life, since
+// samples go side by side.
+func TestKillRolloutsAtEveryRequest(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		stride int
+		set    []string
+	}{
+		{"on policy", 13, nil},
+		{"a batch ahead, two minibatches twice", 41, []string{"rollout.max_policy_lag=1", "rollout.minibatches=2", "rollout.num_iterations=2"}},
+		{"seeded, dynamic", 41, []string{"rollout.seeded=true", "rollout.dynamic_sampling.enabled=true", "train.num_steps=4", "train.epochs=null"}},
+		{"pipeline", 37, []string{"rollout.weight_sync_type=pipeline"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newRollouts(t, c.set...)
+			want, points := b.unbroken(), 0
+			for die, over := 1, false; !over; die += c.stride {
+				for _, lost := range []bool{false, true} {
+					b.fresh(func(t *testing.T) {
+						_, n, err := b.life(die, lost)
+						if over = err == nil && n < die; over {
+							return
+						}
+						points++
+						b.resumes(t, fmt.Sprintf("request %d (lost %v)", die, lost), want)
+					})
+				}
+			}
+			t.Logf("%d points", points)
+		})
+	}
+}
