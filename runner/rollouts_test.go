@@ -3,12 +3,15 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"trainer/internal/grader"
 	"trainer/internal/hub"
+	"trainer/internal/sandbox"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -94,6 +97,91 @@ func TestKillRolloutsAtEveryRequest(t *testing.T) {
 				}
 			}
 			t.Logf("%d points", points)
+		})
+	}
+}
+
+// TestRolloutsDieWithTheirDisk kills such a run, or cuts its power, at operations of its disk: the weights are those of the
+// unbroken run bit for bit, in the session that it had.
+func TestRolloutsDieWithTheirDisk(t *testing.T) {
+	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1", "rollout.minibatches=2"}} {
+		b := newRollouts(t, set...)
+		want := b.measured()
+		for i, how := range deaths {
+			points, stride := 0, 8**diskStride
+			for at, over := 1+i*stride/len(deaths), false; !over; at += stride {
+				b.onDisk(func(t *testing.T) {
+					d := newMortal(t.TempDir(), uint64(at), b.dir)
+					if over = !b.dies(t, d, how, at); !over {
+						points++
+						b.revives(t, fmt.Sprintf("%s operation %d", how, at), want)
+					}
+				})
+			}
+			t.Logf("%v, %s: %d points", set, how, points)
+		}
+	}
+}
+
+// TestRolloutsRollBack gives a session up in the middle: what follows the checkpoint is sampled again under weights that are
+// its ancestors, or read where it was sampled under those, and the end is that of the unbroken run.
+func TestRolloutsRollBack(t *testing.T) {
+	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1"}, {"rollout.num_iterations=3"}} {
+		b := newRollouts(t, set...)
+		want := b.measured()
+		b.against(sandbox.Options{}, func(t *testing.T) {
+			if s, err := b.through(b.server); err != nil || s.Outcome != "complete" {
+				t.Fatalf("%v: %s, %v: %s", set, s.Outcome, err, b.warned.String())
+			}
+			o := judge(t, b.dir, b.store, true)
+			o.hold(t, fmt.Sprint(set))
+			if len(o.begun()) != 2 {
+				t.Errorf("%v: sessions begin at %v, want two", set, o.begun())
+			}
+			b.compare(t, want)
+		}, failing)
+	}
+}
+
+// TestSamplingFaults: what fails is asked for again; what is of other weights than the due ones is never learnt from.
+func TestSamplingFaults(t *testing.T) {
+	b := newRollouts(t)
+	want := b.measured()
+	for _, c := range []struct {
+		name string
+		do   func(*http.Request, pass) (*http.Response, error)
+		warn string
+	}{
+		{"a sample fails", fails("INTERNAL_ERROR"), "INTERNAL_ERROR"},
+		{"a sample is of other weights", final(func(op map[string]any) {
+			for _, r := range op["output"].(map[string]any)["results"].([]any) {
+				r.(map[string]any)["policy_segments"] = []any{map[string]any{"version": 7, "start_token": 0}}
+			}
+		}), "sampled under version 7 of the weights"},
+		{"a sample does not say what it is of", final(func(op map[string]any) {
+			for _, r := range op["output"].(map[string]any)["results"].([]any) {
+				r.(map[string]any)["policy_segments"] = []any{}
+			}
+		}), "does not say which version"},
+		{"a completion is missing", final(func(op map[string]any) {
+			for _, r := range op["output"].(map[string]any)["results"].([]any) {
+				r.(map[string]any)["sequences"] = r.(map[string]any)["sequences"].([]any)[1:]
+			}
+		}), "has not the 4 completions"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.t = t
+			b.onDisk(func(t *testing.T) {
+				line := &liar{next: b.server, ops: "sample", at: 5, reach: 1, do: c.do}
+				if s, err := b.through(line); err != nil || s.Outcome != "complete" {
+					t.Fatalf("%s, %v", s.Outcome, err)
+				}
+				if !strings.Contains(b.warned.String(), c.warn) {
+					t.Errorf("the warnings do not say it: %s", b.warned.String())
+				}
+				judge(t, b.dir, b.store, true).hold(t, c.name)
+				b.compare(t, want)
+			})
 		})
 	}
 }
