@@ -116,8 +116,7 @@ func (r *run) position() error {
 	if r.from = r.past.done(); r.until == 0 { // a rollback takes nothing from the steps of this life
 		r.until = len(r.plan.Rates)
 		if m := r.in.Recipe.Limits.MaxSteps; m != nil {
-			per := r.plan.perBatch()
-			r.until = min(r.until, (r.from+*m+per-1)/per*per) // a rollout batch is trained to its end
+			r.until = r.plan.Until(r.from, *m)
 		}
 	}
 	r.savedAt = time.Now()

@@ -119,3 +119,15 @@ func examined(groups []rollout.Group, k int) map[string]float64 {
 	}
 	return m
 }
+
+// follow keeps the newest of the metrics that a loop that samples is followed by.
+func (s *Summary) follow(m map[string]float64) {
+	for _, name := range []string{"reward/mean", evalReward, evalPass} {
+		if v, ok := m[name]; ok {
+			if s.Last == nil {
+				s.Last = map[string]float64{}
+			}
+			s.Last[name] = v
+		}
+	}
+}

@@ -433,11 +433,19 @@ func (p *past) summary(dir string, steps int) Summary {
 			s.LastLoss = v
 		}
 	}
+	for _, m := range p.steps[max(0, len(p.steps)-1):] {
+		s.follow(m.Metrics)
+	}
 	for d := p.done(); d >= 0; d-- {
-		if v, ok := p.evals[d].Metrics[evalLoss]; ok {
-			s.LastEval = v
-			break
+		m := p.evals[d].Metrics
+		if len(m) == 0 {
+			continue
 		}
+		s.follow(m)
+		if v, ok := m[evalLoss]; ok {
+			s.LastEval = v
+		}
+		break
 	}
 	for _, c := range slices.Backward(p.saves) {
 		s.Saved = append(s.Saved, c.saved())

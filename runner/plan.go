@@ -27,6 +27,12 @@ type Plan struct {
 // perBatch is how many steps a batch feeds: 1 where nothing is sampled.
 func (p *Plan) perBatch() int { return max(1, p.StepsPerBatch) }
 
+// Until is where a life ends that begins behind from steps and may take most: a rollout batch is trained to its end.
+func (p *Plan) Until(from, most int) int {
+	per := p.perBatch()
+	return min(len(p.Rates), (from+most+per-1)/per*per)
+}
+
 // Histogram counts rows by their length in tokens: Counts[i] have at most Bounds[i] tokens and more than Bounds[i-1].
 type Histogram struct {
 	Bounds  []int `json:"bounds"`

@@ -171,7 +171,7 @@ func (r *run) show(done int, d *drawn) {
 		}
 		left--
 		m := g.Members[i%len(g.Members)]
-		e := Event{Kind: SampleEvent, Done: done, Text: r.in.Tokenizer.Decode(g.Prompt) + m.Text,
+		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(g.Prompt), Text: m.Text,
 			Metrics: map[string]float64{"tokens": float64(len(m.Tokens)), "advantage": m.Advantage}}
 		if m.Unscored == "" {
 			e.Metrics["reward"] = m.Reward

@@ -59,6 +59,7 @@ type verdict struct {
 	Held      int      `json:"validation_rows,omitempty"`
 	Tokens    int64    `json:"tokens,omitempty"`
 	Trained   int64    `json:"trained_tokens,omitempty"`
+	Sampled   int64    `json:"max_sampled_tokens,omitempty"`
 	Unchecked []string `json:"unchecked,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
 }
@@ -69,7 +70,11 @@ func (v verdict) text() string {
 	if v.Held > 0 {
 		held = fmt.Sprintf(" and %s held out", report.Count(v.Held))
 	}
-	fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	if v.Sampled > 0 {
+		fmt.Fprintf(&b, "%s: ok: %s prompts%s, %s steps, at most %s tokens sampled", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Sampled))
+	} else {
+		fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\n  %s", n)
 	}
@@ -116,6 +121,7 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 		return err
 	}
 	v.Steps, v.Rows, v.Held, v.Tokens, v.Trained = len(p.Rates), p.Rows, p.Held, p.Tokens, p.Trained
+	v.Sampled = p.Sampled
 	v.Skipped, v.Dropped, v.Cut = in.Data.SkippedRows, in.Data.Dropped, in.Data.Cut
 	v.Notes = notes(in)
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {

@@ -14,6 +14,8 @@ const (
 	evalLoss        = "eval/loss"
 	learningRate    = "learning_rate"
 	rewardMean      = "reward/mean"
+	evalReward      = "eval/reward"
+	evalPass        = "eval/pass@1"
 	tokensPerSecond = "time/tokens_per_second"
 	stepSeconds     = "time/step_seconds"
 	elapsedSeconds  = "time/elapsed_seconds"
