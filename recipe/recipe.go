@@ -3,6 +3,7 @@ package recipe
 import (
 	"time"
 
+	"trainer/internal/grader"
 	"trainer/loss"
 	"trainer/schedule"
 )
@@ -364,12 +365,12 @@ type Env struct {
 	Params map[string]any `yaml:"params"`
 }
 
-// Reward is one grader and what its score counts.
+// Reward is one grader and what its score counts. Params is never nil after Load.
 type Reward struct {
 	// Type of the grader.
 	Type string `yaml:"type" validate:"required"`
-	// Params of the grader.
-	Params map[string]any `yaml:"params"`
+	// Params of the grader that type names.
+	Params grader.Grader `yaml:"params"`
 	// Weight of the score in the reward; may be negative; 0 is measured and not added.
 	Weight float64 `yaml:"weight" default:"1.0"`
 	// Clip bounds the score: null or [lo, hi].

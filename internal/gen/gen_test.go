@@ -10,7 +10,7 @@ import (
 
 func allComments(t *testing.T) docs {
 	t.Helper()
-	c, err := comments("../../recipe", "../../schedule", "../../loss")
+	c, err := comments("../../recipe", "../../schedule", "../../loss", "../grader")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func main() {
 
 // write makes both files; dir is the recipe package's folder.
 func write(dir string) error {
-	c, err := comments(dir, filepath.Join(dir, "../schedule"), filepath.Join(dir, "../loss"))
+	c, err := comments(dir, filepath.Join(dir, "../schedule"), filepath.Join(dir, "../loss"), filepath.Join(dir, "../internal/grader"))
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func allowed(k *recipe.Key) string {
 	case recipe.Params:
 		s = "mapping"
 	}
-	if k.Names != nil {
+	if k.Names != nil && k.Kind == recipe.Text {
 		s = "`" + strings.Join(k.Names, "`, `") + "`"
 	} else if r := rules(k.Check); r != "" {
 		s += " " + r

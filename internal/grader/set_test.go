@@ -37,7 +37,7 @@ func (f fixed) Grade(context.Context, Completion) (Score, error) { return f.scor
 // paidFor counts as a kind that asks outside and must not be asked.
 type paidFor struct{ fixed }
 
-func (paidFor) Allow(Call) {}
+func (paidFor) Allowed() bool { return true }
 
 func TestTotalsOfTheGoldenVectors(t *testing.T) {
 	var cases []struct {
