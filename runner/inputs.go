@@ -51,6 +51,9 @@ func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inp
 	if err := in.openTemplate(&problems, sandbox); err != nil {
 		return nil, err
 	}
+	if r.Loop() == loss.Reinforcement {
+		in.openRewards(&problems)
+	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -59,6 +62,14 @@ func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inp
 		return nil, err
 	}
 	in.Data, in.Train, in.Held = data, data.Train, data.Held
+	if r.Loop() == loss.Reinforcement {
+		if err := in.checkTargets(&problems); err != nil {
+			return nil, err
+		}
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+	}
 	in.Seeds = Seeds{Order: seed("order", r.Seed), LoRA: seed("lora", r.Seed)}
 	if r.LoRA != nil && r.LoRA.Seed != nil {
 		in.Seeds.LoRA = *r.LoRA.Seed

@@ -28,9 +28,6 @@ func NewPlan(in *Inputs) (*Plan, error) {
 	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
 		p.BatchesPerEpoch++
 	}
-	if in.samples() && in.Rewards == nil {
-		return nil, diag.List{{Pos: r.At("reward"), Key: "reward", Msg: "not built yet; no reward is"}}
-	}
 	if err := in.Start.fits(r); err != nil {
 		return nil, err
 	}
