@@ -142,6 +142,9 @@ func (in *Inputs) LeftOut() []string {
 	if d.Cut > 0 {
 		out = append(out, fmt.Sprintf("rows of more than %d tokens cut, as dataset.overlong says: %d", longest, d.Cut))
 	}
+	if d.Same > 0 {
+		out = append(out, fmt.Sprintf("pairs of two equal sides dropped, as dataset.on_identical_pair says: %d; the first: %s", d.Same, d.Identical[0].Pos))
+	}
 	return out
 }
 

@@ -23,6 +23,7 @@ type source struct {
 	columns map[string]*column // by our field
 	names   []string           // columns of the first row
 	first   diag.Pos           // of the row that told the format; zero where the recipe named it
+	takes   []string           // the formats that the loss trains on
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -37,8 +38,11 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	if p != nil {
 		return p
 	}
-	if f.encode == nil {
+	switch {
+	case !f.built():
 		return problemf(".format", "%s rows do not go with this loss: they are of loops that are not built yet%s", f.name, s.told())
+	case !slices.Contains(s.takes, f.name):
+		return problemf(".format", "%s rows do not go with this loss; it trains on %s%s", f.name, strings.Join(s.takes, ", "), s.told())
 	}
 	if t == nil && !f.bare {
 		return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", f.name, s.told())
@@ -64,18 +68,19 @@ func (s *source) shape() string {
 }
 
 func (s *source) pick(row value, at diag.Pos) (format, *problem) {
+	has := func(field string) bool {
+		_, mapped := s.section.Fields[field]
+		return mapped || row.member(field) != nil
+	}
 	if s.section.Format != "auto" {
-		f, ok := named(s.section.Format)
+		f, ok := named(s.section.Format, has)
 		if !ok {
 			return f, problemf(".format", "%q is not a format", s.section.Format)
 		}
 		return f, nil
 	}
 	s.first = at
-	f, ok := recognise(func(field string) bool {
-		_, mapped := s.section.Fields[field]
-		return mapped || row.member(field) != nil
-	}, slices.Collect(maps.Keys(s.section.Fields)))
+	f, ok := recognise(has, slices.Collect(maps.Keys(s.section.Fields)), func(f format) bool { return slices.Contains(s.takes, f.name) })
 	if !ok {
 		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
 			strings.Join(s.names, ", "), at, s.hint())
@@ -126,7 +131,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "chosen", "rejected"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c
