@@ -74,7 +74,10 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	}
 	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
-	r.gradient = remote{r.in.Recipe.Loss.Params}
+	var err error
+	if r.gradient, err = r.newGradient(); err != nil {
+		return err
+	}
 	if err := r.sift(); err != nil {
 		return err
 	}

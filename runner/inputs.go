@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"trainer/internal/chat"
@@ -110,23 +111,38 @@ func unbuilt(r *recipe.Recipe) diag.List {
 			l.Add(r.At(key), key, "not built yet; %s", instead)
 		}
 	}
-	if r.Loop() != loss.Supervised {
-		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
+	if r.Loop() != loss.Supervised && r.Loop() != loss.Preference {
+		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, and the losses of preferences", r.Loss.Type, r.Loop())
+	}
+	if ref := r.Reference; r.Loop() == loss.Preference && ref != nil {
+		no(ref.CheckpointID != nil, "reference.checkpoint_id", "leave it out to compare with the weights that training starts from, which init_from can make those of a checkpoint")
 	}
 	for i, w := range r.Reward {
 		key := fmt.Sprintf("reward.%d.type", i)
 		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)
 	}
-	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
-		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
+	held := measuredBy(r)
+	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(held, e.Metric) {
+		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(held, ", "))
 	}
-	if b := r.Checkpoint.KeepBest; b != nil && r.Loop() == loss.Supervised && b.Metric != evalLoss && b.Metric != trainLoss {
-		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, evalLoss, trainLoss)
+	if b := r.Checkpoint.KeepBest; b != nil && b.Metric != trainLoss && !slices.Contains(held, b.Metric) {
+		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, strings.Join(held, ", "), trainLoss)
 	}
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
 	return l
+}
+
+// measuredBy are the metrics of an evaluation that a recipe can go by.
+func measuredBy(r *recipe.Recipe) []string {
+	switch {
+	case r.Loop() != loss.Preference:
+		return []string{evalLoss}
+	case r.Loss.Type == "kto":
+		return []string{evalLoss, "eval/rewards/margin"}
+	}
+	return []string{evalLoss, "eval/rewards/accuracy", "eval/rewards/margin"}
 }
 
 // LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -25,7 +26,7 @@ func NewPlan(in *Inputs) (*Plan, error) {
 	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
 		p.BatchesPerEpoch++
 	}
-	if err := in.Start.fits(r); err != nil {
+	if err := cmp.Or(in.Start.fits(r), in.Start.compares(r)); err != nil {
 		return nil, err
 	}
 	var l diag.List

@@ -204,6 +204,7 @@ type resultRecord struct {
 	Version    int64              `json:"version,omitempty"`
 	Checkpoint *SavedCheckpoint   `json:"checkpoint,omitempty"`
 	TokenLoss  *float64           `json:"token_loss,omitempty"` // Σ w·(−ℓ) where log-probabilities came back
+	Out        string             `json:"out_sha256,omitempty"` // of the file that keeps the log-probabilities
 }
 
 // stepRecord is a step of the lineage. Metrics are its part of the metrics line.

@@ -124,15 +124,15 @@ func (r *run) rowsOf(s slot) []string {
 	if err != nil {
 		return nil
 	}
-	if n := len(b.Parts); s.kind == kindForwardBackward && s.index < n {
+	if n := len(b.Parts); (s.kind == kindForwardBackward || s.kind == kindCustom) && s.index < n {
 		lo, data := 0, 0
 		for i, part := range b.Parts {
 			if data += len(part); i < s.index {
 				lo = data
 			}
 		}
-		if data == len(b.Rows) { // a row is a sequence
-			return b.Rows[lo : lo+len(b.Parts[s.index])]
+		if each := data / len(b.Rows); each*len(b.Rows) == data { // sequences a row
+			return b.Rows[lo/each : (lo+len(b.Parts[s.index]))/each]
 		}
 	}
 	return b.Rows

@@ -13,6 +13,7 @@ import (
 
 	"trainer/internal/diag"
 	"trainer/internal/journal"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -194,6 +195,18 @@ func (s *Start) fits(r *recipe.Recipe) error {
 			s.Dir, was.LoRA.Rank, was.LoRA.Alpha, was.LoRA.TrainUnembed, r.LoRA.Rank, r.LoRA.Alpha, r.LoRA.TrainUnembed)
 	case s.LoadOptimizer && was.Optimizer.Type != r.Optimizer.Type:
 		return s.fault("%s has the state of %s, this recipe trains with %s: begin from its weights alone, with init_from and load_optimizer false", s.Dir, was.Optimizer.Type, r.Optimizer.Type)
+	}
+	return nil
+}
+
+// compares refuses a fork whose loss compares with weights that its own session never has: those that the run which it is
+// forked from has started at.
+func (s *Start) compares(r *recipe.Recipe) error {
+	if s == nil || s.Done == 0 {
+		return nil
+	}
+	if l, ok := r.Loss.Params.(loss.Referenced); ok && l.UsesReference() {
+		return s.fault("not built yet: a fork of a run whose loss, %s, compares with the weights that it has started from; a new run with init_from begins at this checkpoint, and compares with it", r.Loss.Type)
 	}
 	return nil
 }

@@ -68,6 +68,16 @@ func (s *Set) Count(i int) (tokens, trained int) {
 	return int(s.entries[i].tokens), int(s.entries[i].trained)
 }
 
+// PerRow is the number of sequences that a row makes: 2 of pairs, else 1.
+func (s *Set) PerRow() int {
+	for _, src := range s.sources {
+		if src.format.name == "preference" {
+			return 2
+		}
+	}
+	return 1
+}
+
 // Longest returns the tokens of row i's longest sequence: of a pair, the longer side.
 func (s *Set) Longest(i int) int { return int(s.entries[i].longest) }
 
