@@ -34,7 +34,7 @@ var members = map[string]string{
 	"witness":     "session:string key:string op:string",
 	"intent":      "session:string pos:number step:number kind:string index:number attempt:number key:string body_sha256:string payload_id?:string expect:number",
 	"ack":         "key:string op:string",
-	"result":      "key:string status:string code?:string how:string loss?:number metrics?:object step?:number version?:number checkpoint?:object token_loss?:number",
+	"result":      "key:string status:string code?:string how:string loss?:number metrics?:object step?:number version?:number checkpoint?:object token_loss?:number out_sha256?:string",
 	"step":        "gen:number step:number applied:bool why?:string updates:number rows_sha256:string metrics:object",
 	"eval":        "gen:number done:number updates:number metrics:object",
 	"checkpoint":  "gen:number done:number updates:number kind:string id:string server_step:number metric?:number registered?:string revision?:string adapter?:bool",
@@ -226,11 +226,14 @@ func jsonType(v any) string {
 	return "null"
 }
 
-func trains(kind string) bool { return kind == "forward_backward" || kind == "optim_step" }
+func trains(kind string) bool {
+	return kind == "forward_backward" || kind == "custom_forward_backward" || kind == "optim_step"
+}
 
 // paths gives the operation that each kind is at the server.
 var paths = map[string]string{"forward_backward": "forward-backward", "optim_step": "optim-step", "weights_sync": "weights-sync",
-	"training_checkpoint": "training-checkpoint", "inference_checkpoint": "inference-checkpoint", "eval": "forward-backward", "witness": "forward-backward"}
+	"training_checkpoint": "training-checkpoint", "inference_checkpoint": "inference-checkpoint", "eval": "forward-backward", "witness": "forward-backward",
+	"forward": "forward-backward", "reference": "forward-backward", "custom_forward_backward": "custom-forward-backward"}
 
 // operations: no operation without an intent of equal body; one key, one body, and where it trains, executed once; the
 // server's order is that of pos, which has no gaps, but for what trains nothing and is asked for again.

@@ -1,0 +1,231 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"trainer/runner"
+)
+
+const pairRows = `{"prompt":"cat?","chosen":"meow","rejected":"woof"}
+{"prompt":"dog?","chosen":"woof","rejected":"moo"}
+{"prompt":"cow?","chosen":"moo","rejected":"quack"}
+{"prompt":"duck?","chosen":"quack","rejected":"buzz"}
+{"prompt":"bee?","chosen":"buzz","rejected":"meow"}
+`
+
+const labelledRows = `{"prompt":"cat?","completion":"meow","label":true}
+{"prompt":"dog?","completion":"moo","label":false}
+{"prompt":"cow?","completion":"moo","label":true}
+{"prompt":"duck?","completion":"buzz","label":false}
+{"prompt":"bee?","completion":"buzz","label":true}
+`
+
+// preferring is a bench of a loss of preferences.
+func preferring(t *testing.T, loss string, set ...string) *bench {
+	rows := pairRows
+	if loss == "kto" {
+		rows = labelledRows
+	}
+	text := "base_model: sandbox/bytes-tiny\nloss: {type: " + loss + "}\nlora_config: {rank: 8, alpha: 16}\n" +
+		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 3.0e-3}\n" +
+		"train: {batch_size: 2, epochs: 2, gradient_accumulation: 2}\neval: {every: 2, at_start: true}\ncheckpoint: {every: 3}\n"
+	return benchOf(t, map[string]string{"r.yaml": text, "rows.jsonl": rows}, set...)
+}
+
+// TestPreferencesKilledAtEveryRequest cuts a run at each of its requests, before it arrives or with its answer lost. What it
+// ends with is what the unbroken run ends with, to the bit, and every gradient was sent once.
+func TestPreferencesKilledAtEveryRequest(t *testing.T) {
+	for _, c := range []struct {
+		loss      string
+		lookahead int
+		stride    int
+	}{{"dpo", 1, 1}, {"dpo", 0, 3}, {"kto", 1, 3}, {"orpo", 1, 7}} {
+		t.Run(fmt.Sprintf("%s, lookahead %d", c.loss, c.lookahead), func(t *testing.T) {
+			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead))
+			want, points := b.measured(), 0
+			for die, over := 1, false; !over; die += c.stride {
+				for _, lost := range []bool{false, true} {
+					b.onDisk(func(t *testing.T) {
+						_, n, err := b.life(die, lost)
+						if over = err == nil && n < die; over {
+							return
+						}
+						points++
+						point := fmt.Sprintf("request %d (lost %v)", die, lost)
+						if _, err := b.through(b.server); err != nil {
+							t.Fatalf("%s: resume: %v", point, err)
+						}
+						judge(t, b.dir, b.store, true).hold(t, point)
+						b.compare(t, want)
+						if t.Failed() {
+							t.Fatal(point)
+						}
+					})
+				}
+			}
+			t.Logf("%d points", points)
+		})
+	}
+}
+
+// asked counts the operations of a life by what they are.
+type asked struct {
+	next   http.RoundTripper
+	scores int // forward passes
+	custom int
+}
+
+func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if posts("forward-backward")(r) {
+		a.scores++
+	}
+	if posts("custom-forward-backward")(r) {
+		a.custom++
+	}
+	return a.next.RoundTrip(r)
+}
+
+// TestTheReferenceIsScoredOnce: before the first step, whatever reads it later; another run of the same rows and weights
+// asks for nothing where both share a folder, and a loss that compares with no reference never asks.
+func TestTheReferenceIsScoredOnce(t *testing.T) {
+	shared := t.TempDir()
+	count := func(loss, dir string, set ...string) (n int) {
+		b := preferring(t, loss, append([]string{"eval.every=null", "eval.at_start=false", "eval.at_end=false", "checkpoint.every=null", "train.gradient_accumulation=auto"}, set...)...)
+		b.alter = func(w *runner.World) { w.References = dir }
+		b.onDisk(func(t *testing.T) {
+			a := &asked{next: b.server}
+			if _, err := b.through(a); err != nil {
+				t.Fatal(err)
+			}
+			n = a.scores - a.custom // a step is scored once, and has one gradient
+		})
+		return n
+	}
+	bare := count("orpo", "")
+	if got := count("dpo", shared); got != bare+1 {
+		t.Errorf("dpo asks for %d passes beside its steps, orpo for %d: the reference is one pass", got, bare)
+	}
+	if got := count("dpo", shared); got != bare {
+		t.Errorf("the second run asks for %d passes beside its steps, want %d: the reference is in the folder", got, bare)
+	}
+	if got := count("ipo", shared); got != bare {
+		t.Errorf("another loss asks for %d passes beside its steps, want %d: the reference is of the weights alone", got, bare)
+	}
+	if got := count("dpo", shared, "base_model=sandbox/bytes-small"); got != bare+1 {
+		t.Errorf("another model asks for %d passes beside its steps, want %d", got, bare+1)
+	}
+	files, err := filepath.Glob(filepath.Join(shared, "*"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+	damaged, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged[len(damaged)/2] ^= 1
+	write(t, files[0], string(damaged))
+	if a, b := count("dpo", shared), count("dpo", shared, "base_model=sandbox/bytes-small"); a+b != 2*bare+1 {
+		t.Errorf("beside a damaged file the runs ask for %d and %d passes beside their steps, want one more than %d", a, b, 2*bare)
+	}
+}
+
+// What the reference said is needed to the end: rows that it was not asked about cannot be compared any more.
+func TestALostReferenceIsNotMadeOfTrainedWeights(t *testing.T) {
+	b := preferring(t, "dpo", "checkpoint.every=1")
+	b.onDisk(func(t *testing.T) {
+		if err := b.cutAt(3); err == nil {
+			t.Fatal("the life was not cut")
+		}
+		if err := os.RemoveAll(filepath.Join(b.dir, "reference")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.through(b.server)
+		if !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "dpo compares with the weights that training starts from, and these are gone") {
+			t.Errorf("got %v", err)
+		}
+		if left := b.ready(); len(left) > 0 {
+			t.Errorf("left running: %v", left)
+		}
+	})
+}
+
+// TestAStepIsTheSameHoweverItIsCut: the gradient is of the whole step, whatever number of requests carries it.
+func TestAStepIsTheSameHoweverItIsCut(t *testing.T) {
+	for _, loss := range []string{"dpo", "ipo", "hinge", "simpo", "orpo", "kto", "slic"} {
+		whole := preferring(t, loss, "train.batch_size=4", "train.gradient_accumulation=1").measured()
+		for _, set := range []string{"train.gradient_accumulation=2", "train.gradient_accumulation=4", "train.lookahead=0"} {
+			got := preferring(t, loss, "train.batch_size=4", set).measured()
+			near(t, loss+", "+set, got.steps, whole.steps)
+		}
+	}
+}
+
+// near compares metrics to four digits: where a step is cut, sums over its requests are rounded one by one.
+func near(t *testing.T, what, got, want string) {
+	t.Helper()
+	a, b := strings.Fields(got), strings.Fields(want)
+	if len(a) != len(b) {
+		t.Errorf("%s: got\n%swant\n%s", what, got, want)
+		return
+	}
+	value := func(word string) (v float64) {
+		_, _ = fmt.Sscan(strings.TrimSuffix(word[strings.LastIndex(word, ":")+1:], "]"), &v)
+		return v
+	}
+	for i := range a {
+		if v, w := value(a[i]), value(b[i]); math.Abs(v-w) > 1e-4*(1+math.Abs(w)) {
+			t.Errorf("%s: %s, want %s", what, a[i], b[i])
+		}
+	}
+}
+
+// A step that fails for what it was sent names its pairs, and where the recipe says so is left out.
+func TestPairsThatFailAreNamed(t *testing.T) {
+	b := preferring(t, "dpo", "train.gradient_accumulation=2")
+	b.onDisk(func(t *testing.T) {
+		fails := &nonFinite{next: b.server, at: 3}
+		_, err := b.through(fails)
+		var unfit *runner.Unfit
+		if !errors.As(err, &unfit) || len(unfit.Rows) != 1 || !strings.HasPrefix(unfit.Rows[0], "rows.jsonl:") {
+			t.Errorf("got %v, rows %v; each request of a step carries one pair", err, unfit)
+		}
+	})
+}
+
+// nonFinite has a custom gradient fail: its answers say that the loss is not finite.
+type nonFinite struct {
+	next http.RoundTripper
+	at   int
+	id   string
+}
+
+func (f *nonFinite) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := f.next.RoundTrip(r)
+	if err != nil || !strings.Contains(r.URL.Path, "/operations/custom-forward-backward") {
+		return res, err
+	}
+	if r.Method == http.MethodPost {
+		if f.at--; f.at != 0 {
+			return res, err
+		}
+	} else if f.id == "" || !strings.HasSuffix(r.URL.Path, f.id) {
+		return res, err
+	}
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(data), `"id":"`)
+	f.id, _, _ = strings.Cut(rest, `"`)
+	body := `{"id":"` + f.id + `","status":"TRAINING_OPERATION_STATUS_FAILED","error":{"code":"TRAINING_OPERATION_ERROR_CODE_NON_FINITE_LOSS","message":"a gradient"}}`
+	res.Body, res.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	return res, nil
+}
