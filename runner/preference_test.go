@@ -229,3 +229,25 @@ func (f *nonFinite) RoundTrip(r *http.Request) (*http.Response, error) {
 	res.Body, res.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	return res, nil
 }
+
+// TestPreferencesDieAtTheirDisk kills a run, or cuts its power, at operations of its disk: what was scored, and what the
+// reference says, is there before anything is made of it.
+func TestPreferencesDieAtTheirDisk(t *testing.T) {
+	b := preferring(t, "dpo")
+	want, stride := b.measured(), 2**diskStride+1
+	for i, how := range deaths {
+		points := 0
+		for at, over := 1+i*stride/len(deaths), false; !over; at += stride {
+			b.onDisk(func(t *testing.T) {
+				d := newMortal(t.TempDir(), uint64(at), b.dir)
+				if over = !b.dies(t, d, how, at); !over {
+					points++
+					b.revives(t, fmt.Sprintf("%s operation %d", how, at), want)
+				}
+			})
+		}
+		if t.Logf("%s: %d points", how, points); points < 3 {
+			t.Errorf("%s: %d points are too few", how, points)
+		}
+	}
+}
