@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"trainer/internal/sandbox"
 	"trainer/runner"
 )
 
@@ -250,4 +252,57 @@ func TestPreferencesDieAtTheirDisk(t *testing.T) {
 			t.Errorf("%s: %d points are too few", how, points)
 		}
 	}
+}
+
+// TestPreferencesUnderFaults: what only scores is asked for again when it fails, what carries a gradient never is in its
+// session; and whatever a network and a service do to a run, it is the one that nothing disturbed.
+func TestPreferencesUnderFaults(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		faults []string
+		rolls  string // a pattern of the warning that tells of a rollback; empty: there is none
+	}{
+		{"the reference fails", []string{"fail:on=forward-backward,at=2,code=INTERNAL_ERROR"}, ""},
+		{"a scoring fails", []string{"fail:on=forward-backward,at=6,code=RESOURCE_EXHAUSTED"}, ""},
+		{"scorings are forgotten", []string{"forget-operation:on=forward-backward,at=6"}, ""},
+		{"a gradient fails and leaves nothing", []string{"fail:on=custom-forward-backward,at=3,code=INTERNAL_ERROR"}, "INTERNAL_ERROR"},
+		{"a gradient fails and is left", []string{"fail:on=custom-forward-backward,at=3,code=TIMEOUT,leaves=gradient"}, "TIMEOUT"},
+		{"an optim-step fails that was applied", []string{"fail:on=optim-step,at=3,leaves=step"}, "INTERNAL_ERROR"},
+		{"a session expires", []string{"expire-session:on=optim-step,at=3"}, "SESSION_NOT_ACTIVE|EXPIRED"},
+		{"keys are forgotten at once", []string{"forget-key"}, ""},
+		{"a bad network", []string{"drop:rate=0.05", "drop:rate=0.05,when=after", "server-error:rate=0.05,status=503,retry_after=2s", "truncate:rate=0.05", "slow-body:rate=0.05,uniform=1s..30s"}, ""},
+	} {
+		for _, lookahead := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s, lookahead %d", tt.name, lookahead), func(t *testing.T) {
+				b := preferring(t, "dpo", fmt.Sprintf("train.lookahead=%d", lookahead))
+				want := b.measured()
+				b.against(sandbox.Options{FaultSeed: 3}, func(t *testing.T) {
+					ended, complete := b.lives(t)
+					if !complete || len(ended) > 0 {
+						t.Fatalf("it took more than one life: %v", ended)
+					}
+					if rolled := strings.Contains(b.warned.String(), "rolling back"); rolled != (tt.rolls != "") || !regexp.MustCompile(tt.rolls).MatchString(b.warned.String()) {
+						t.Errorf("warned of %q, want a rollback by %q", b.warned.String(), tt.rolls)
+					}
+					b.compare(t, want)
+					if left := b.readyNow(t); len(left) > 0 {
+						t.Errorf("left running: %v", left)
+					}
+				}, tt.faults...)
+			})
+		}
+	}
+}
+
+// A scoring that fails however often it is asked for ends the life, and not the run.
+func TestAScoringThatFailsOnIsAskedForByTheNextLife(t *testing.T) {
+	b := preferring(t, "dpo", "checkpoint.every=1", "eval.every=null", "eval.at_start=false", "train.gradient_accumulation=auto", "keep_resources=on_failure")
+	want := b.measured()
+	b.against(sandbox.Options{}, func(t *testing.T) {
+		ended, complete := b.lives(t)
+		if !complete || len(ended) != 1 || !strings.Contains(ended[0].Error(), "INTERNAL_ERROR") {
+			t.Errorf("the lives ended by %v, want one to end by INTERNAL_ERROR", ended)
+		}
+		b.compare(t, want)
+	}, "fail:on=forward-backward,at=5,code=INTERNAL_ERROR", "fail:on=forward-backward,at=6,code=INTERNAL_ERROR", "fail:on=forward-backward,at=7,code=INTERNAL_ERROR")
 }
