@@ -74,10 +74,7 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	}
 	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
-	var err error
-	if r.gradient, err = r.newGradient(); err != nil {
-		return err
-	}
+	r.gradient = r.newGradient()
 	if err := r.sift(); err != nil {
 		return err
 	}
@@ -85,6 +82,9 @@ func (r *run) acquire(ctx, stop context.Context) error {
 		return err
 	}
 	if err := r.take(ctx, stop); err != nil {
+		return err
+	}
+	if err := r.gradient.open(ctx, stop, r); err != nil {
 		return err
 	}
 	if err := r.attend(ctx, stop); err != nil {

@@ -114,9 +114,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if r.Loop() != loss.Supervised && r.Loop() != loss.Preference {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, and the losses of preferences", r.Loss.Type, r.Loop())
 	}
-	if ref := r.Reference; r.Loop() == loss.Preference && ref != nil {
-		no(ref.CheckpointID != nil, "reference.checkpoint_id", "leave it out to compare with the weights that training starts from, which init_from can make those of a checkpoint")
-	}
 	for i, w := range r.Reward {
 		key := fmt.Sprintf("reward.%d.type", i)
 		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)

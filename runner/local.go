@@ -18,11 +18,28 @@ type local struct {
 	length int         // tokens of a row; companions that are longer lose the start of their prompt
 }
 
-func (g local) begin(ctx, stop context.Context, r *run) error {
+func (g local) open(ctx, stop context.Context, r *run) error {
 	if g.refs == nil {
 		return nil
 	}
-	return g.score(ctx, stop, r)
+	space, err := r.frozen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.refs.open(r.disk, space); err != nil {
+		return err
+	}
+	if r.in.Recipe.Reference.CheckpointID == nil {
+		return nil // the session that trains has the weights, until its first step
+	}
+	return g.scoreApart(ctx, stop, r)
+}
+
+func (g local) begin(ctx, stop context.Context, r *run) error {
+	if g.refs == nil || r.in.Recipe.Reference.CheckpointID != nil {
+		return nil
+	}
+	return (&refPass{local: g, r: r, stop: stop}).run(ctx)
 }
 
 // prepare makes the requests that score the step.

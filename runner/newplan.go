@@ -8,6 +8,7 @@ import (
 
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
+	"trainer/loss"
 	"trainer/recipe"
 	"trainer/schedule"
 )
@@ -57,6 +58,10 @@ func orList(err error, l diag.List) error {
 func (p *Plan) length(r *recipe.Recipe, l *diag.List) int {
 	if p.BatchesPerEpoch == 0 {
 		l.Add(r.At("train.batch_size"), "train.batch_size", "an epoch has %d rows, fewer than the batch of %d, and train.drop_last drops what is left: nothing would train", p.Rows, p.BatchSize)
+		return 0
+	}
+	if _, ok := r.Loss.Params.(loss.Accompanied); ok && p.BatchSize < 2 {
+		l.Add(r.At("train.batch_size"), "train.batch_size", "%s takes at least 2 rows a step: it also scores each prompt before the completion of another row", r.Loss.Type)
 		return 0
 	}
 	if n := r.Train.NumSteps; n != nil {

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"trainer/internal/hub"
 	"trainer/internal/sandbox"
 	"trainer/runner"
 )
@@ -150,7 +152,7 @@ func TestALostReferenceIsNotMadeOfTrainedWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := b.through(b.server)
-		if !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "dpo compares with the weights that training starts from, and these are gone") {
+		if !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "dpo compares with a reference that is scored before the first step") {
 			t.Errorf("got %v", err)
 		}
 		if left := b.ready(); len(left) > 0 {
@@ -305,4 +307,90 @@ func TestAScoringThatFailsOnIsAskedForByTheNextLife(t *testing.T) {
 		}
 		b.compare(t, want)
 	}, "fail:on=forward-backward,at=5,code=INTERNAL_ERROR", "fail:on=forward-backward,at=6,code=INTERNAL_ERROR", "fail:on=forward-backward,at=7,code=INTERNAL_ERROR")
+}
+
+// TestTheReferenceIsACheckpoint: what a recipe names is scored in a session of its own, which is over before the one that
+// trains begins; a run that is killed at any request of it compares with the same.
+func TestTheReferenceIsACheckpoint(t *testing.T) {
+	b := preferring(t, "dpo")
+	whole := *b
+	var want string
+	start := func(t *testing.T, set ...string) { // a run on the server that has a checkpoint, and compares with it
+		b.in, b.plan, b.dir = whole.in, whole.plan, t.TempDir()
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		id := ""
+		for _, e := range judge(t, b.dir, b.store, true).records {
+			if e.text("type") == "checkpoint" && e.text("kind") == "training" {
+				id = e.text("id")
+			}
+		}
+		r := b.loaded(t, append([]string{"reference.checkpoint_id=" + id}, set...)...)
+		in, err := runner.Open(t.Context(), r, &hub.Hub{}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := runner.StartOf(b.loaded(t, "init_from.checkpoint_id="+id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.in = in
+		if len(set) > 0 {
+			b.begins(t, s)
+		} else if b.plan, err = runner.NewPlan(in); err != nil {
+			t.Fatal(err)
+		}
+		b.dir = t.TempDir()
+	}
+	judged := func(t *testing.T, point string) *oracle { // the server has carried out another run too
+		o := judge(t, b.dir, b.store, true)
+		o.faults = slices.DeleteFunc(o.faults, func(f string) bool {
+			return strings.HasSuffix(f, "was accepted without an intent") || strings.HasSuffix(f, "is in no record of the journal")
+		})
+		o.hold(t, point)
+		return o
+	}
+	b.onDisk(func(t *testing.T) {
+		start(t, "init_from=null") // begins at the checkpoint that it compares with
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		if loss, kl := b.metric(t, "train/loss")[1], b.metric(t, "eval/kl")[0]; math.Abs(loss-math.Ln2) > 1e-12 || kl != 0 {
+			t.Errorf("at the reference itself the loss is %v, the KL %v", loss, kl)
+		}
+	})
+	b.onDisk(func(t *testing.T) {
+		start(t)
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		o := judged(t, "unbroken")
+		if want = b.steps(); b.metric(t, "eval/kl")[0] == 0 || len(o.begun()) != 2 {
+			t.Errorf("%d sessions, and the first evaluation is\n%s", len(o.begun()), want)
+		}
+	})
+	points := 0
+	for die, over := 3, false; !over; die += 4 {
+		b.onDisk(func(t *testing.T) {
+			start(t)
+			_, n, err := b.life(die, die%8 == 3)
+			if over = err == nil && n < die; over {
+				return
+			}
+			points++
+			point := fmt.Sprintf("request %d", die)
+			if _, err := b.through(b.server); err != nil {
+				t.Fatalf("%s: resume: %v", point, err)
+			}
+			judged(t, point)
+			if got := b.steps(); got != want {
+				t.Fatalf("%s: got\n%swant\n%s", point, got, want)
+			}
+			if left := b.readyNow(t); len(left) > 0 {
+				t.Fatalf("%s: left running: %v", point, left)
+			}
+		})
+	}
+	t.Logf("%d points", points)
 }

@@ -46,25 +46,25 @@ func spaceOf(of map[string]string) string {
 
 const refSuffix = ".ref"
 
-// openReferences reads what a folder knows of the weights. A file that is damaged is as good as none.
-func openReferences(d journal.Disk, dir, space string) (*references, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of reference log-probabilities: %w", err)
+// open reads what the folder knows of the weights of a space. A file that is damaged is as good as none.
+func (s *references) open(d journal.Disk, space string) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of reference log-probabilities: %w", err)
 	}
-	if err := d.SyncFolder(filepath.Dir(dir)); err != nil {
-		return nil, fmt.Errorf("bring the folder of reference log-probabilities to the disk: %w", err)
+	if err := d.SyncFolder(filepath.Dir(s.dir)); err != nil {
+		return fmt.Errorf("bring the folder of reference log-probabilities to the disk: %w", err)
 	}
-	s := &references{disk: d, dir: dir, space: space, at: map[[32]byte]spot{}}
-	files, err := filepath.Glob(filepath.Join(dir, space+"-*"+refSuffix))
+	s.disk, s.space, s.at = d, space, map[[32]byte]spot{}
+	files, err := filepath.Glob(filepath.Join(s.dir, space+"-*"+refSuffix))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, path := range files {
 		if err := s.load(path); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // load enters a file.

@@ -20,6 +20,7 @@ const (
 	toRollBack = "rollback"
 	toSkip     = "skip_batch" // a rollback that leaves out a step whose loss was not finite
 	toSkipStep = "skip_step"  // a resume that leaves out the step that it was told to
+	toCompare  = "reference"  // a session that is only scored in, under the weights of reference.checkpoint_id
 )
 
 // failed is the operation that made the last session unfit to train on: the first one that trains and FAILED in it.
