@@ -78,7 +78,7 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if r.in.samples() {
 		r.batches = newRollouts(r, rows)
 	}
-	r.gradient = remote{r.in.Recipe.Loss.Params}
+	r.gradient = r.newGradient()
 	if err := r.sift(); err != nil {
 		return err
 	}
@@ -86,6 +86,9 @@ func (r *run) acquire(ctx, stop context.Context) error {
 		return err
 	}
 	if err := r.take(ctx, stop); err != nil {
+		return err
+	}
+	if err := r.gradient.open(ctx, stop, r); err != nil {
 		return err
 	}
 	if err := r.attend(ctx, stop); err != nil {

@@ -103,16 +103,21 @@ func (in *Inputs) checkLimits(p *Plan, lim TrainLimits, name string, l *diag.Lis
 		l.Add(r.At("lora_config.rank"), "lora_config.rank", "%s allows at most %d, got %d", name, lim.MaxRank, r.LoRA.Rank)
 	}
 	in.checkLengths(lim, name, l)
-	n := r.Train.GradientAccumulation
+	n, each := r.Train.GradientAccumulation, in.Train.PerRow()
 	if in.samples() {
 		in.checkSampled(p, lim, name, l)
 		return
 	}
+	most := lim.MaxBatchSize / each // rows a request
+	if lim.MaxBatchSize > 0 && most == 0 {
+		l.Add(r.At("base_model"), "base_model", "%s takes %d sequences a request, and a row is %d, which stay together", name, lim.MaxBatchSize, each)
+		return
+	}
 	if n > p.BatchSize {
 		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests for %d rows; at most one a row", n, p.BatchSize)
-	} else if n > 0 && lim.MaxBatchSize > 0 && (p.BatchSize+n-1)/n > lim.MaxBatchSize {
+	} else if n > 0 && most > 0 && (p.BatchSize+n-1)/n > most {
 		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests of %d rows; %s allows %d rows a request: use auto, or at least %d",
-			n, (p.BatchSize+n-1)/n, name, lim.MaxBatchSize, (p.BatchSize+lim.MaxBatchSize-1)/lim.MaxBatchSize)
+			n, (p.BatchSize+n-1)/n, name, most, (p.BatchSize+most-1)/most)
 	}
 }
 
@@ -181,7 +186,7 @@ func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
 	}
 	for _, s := range sets {
 		for i := range s.Len() {
-			n, _ := s.Count(i)
+			n := s.Longest(i)
 			if n-1 <= lim.MaxSeqLength {
 				continue
 			}

@@ -193,19 +193,19 @@ func (r *run) harmless(done int, doing string, err error) error {
 
 // followEval submits the scoring of the held-out rows. Where no step is sent behind it, what fails is asked for again.
 func (r *run) followEval(ctx context.Context, f *flight, done int) error {
-	ops, sum, err := r.askEval(ctx, done, f.updates)
+	measure, err := r.gradient.evals(ctx, r, done, f.updates)
 	if err != nil {
 		return err
 	}
 	f.evals = true
 	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
-		err := r.evaluated(ctx, ops, sum, done, updates)
+		err := r.evaluated(ctx, measure, done, updates)
 		for range harmlessTries - 1 {
 			if done < r.until || r.tainted() != nil || costs(failureOf(err), false) != askAgain {
 				break
 			}
-			if ops, sum, err = r.askEval(ctx, done, updates); err == nil {
-				err = r.evaluated(ctx, ops, sum, done, updates)
+			if measure, err = r.gradient.evals(ctx, r, done, updates); err == nil {
+				err = r.evaluated(ctx, measure, done, updates)
 			}
 		}
 		return r.harmless(done, "evaluate", err)
@@ -213,35 +213,15 @@ func (r *run) followEval(ctx context.Context, f *flight, done int) error {
 	return nil
 }
 
-// askEval submits the held-out rows, a request for each max_batch_size of them; sum is their weight.
-func (r *run) askEval(ctx context.Context, done, updates int) (ops []*operation, sum float64, err error) {
-	n := r.in.Held.Len()
+// heldRows is how many of the held-out rows are scored.
+func (r *run) heldRows() int {
+	if r.in.Held == nil {
+		return 0
+	}
 	if l := r.in.Recipe.Eval.Limit; l != nil {
-		n = min(n, *l)
+		return min(r.in.Held.Len(), *l)
 	}
-	for lo, chunk := 0, 0; lo < n; chunk++ {
-		hi := min(n, lo+max(1, r.limits.MaxBatch))
-		data, err := r.heldOut(lo, hi)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, d := range data {
-			for _, w := range d.Weights {
-				sum += w
-			}
-		}
-		p, err := r.session.Prepare(ctx, Forward{Loss: r.in.Recipe.Loss.Params, Data: data})
-		if err != nil {
-			return nil, 0, fmt.Errorf("prepare the evaluation: %w", err)
-		}
-		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: updates})
-		if err != nil {
-			return nil, 0, err
-		}
-		ops = append(ops, o...)
-		lo = hi
-	}
-	return ops, sum, nil
+	return r.in.Held.Len()
 }
 
 func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {
@@ -262,17 +242,13 @@ const evalLoss = "eval/loss"
 // trainLoss is what a step of rows measures.
 const trainLoss = "train/loss"
 
-// evaluated makes eval/loss, per trained token, of the chunks.
-func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done, updates int) error {
-	total := 0.0
-	for _, o := range ops {
-		res, err := o.wait(ctx)
-		if err != nil {
-			return err
-		}
-		total += res.Loss
+// evaluated writes down what an evaluation has measured.
+func (r *run) evaluated(ctx context.Context, measure collect, done, updates int) error {
+	m, err := measure(ctx)
+	if err != nil {
+		return err
 	}
-	return r.judged(map[string]float64{evalLoss: total / sum}, done, updates)
+	return r.judged(m, done, updates)
 }
 
 // judged writes an evaluation down, and lets the early stop judge it.

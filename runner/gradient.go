@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 
 	"trainer/loss"
 )
@@ -29,18 +30,27 @@ type batches interface {
 	release(ctx context.Context, step int) error
 }
 
-// gradient leaves a batch's gradient at the service. prepare makes the requests of a step that are known ahead, and may
-// run steps ahead; submit is in step order, and puts optim in flight together with the last of its own.
+// gradient leaves a batch's gradient at the service. open and begin get what all steps need before the first of them, and
+// end in order when stop does: open once the resource is there, begin once the session is. prepare makes the requests of a step that are known ahead, and may run steps ahead; submit is in
+// step order, and puts optim in flight together with the last of its own. evals puts the scoring of the held-out rows in
+// flight.
 type gradient interface {
+	open(ctx, stop context.Context, r *run) error
+	begin(ctx, stop context.Context, r *run) error
 	prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error)
 	submit(ctx context.Context, l *ledger, b Batch, items []item, optim item) (collect, *operation, error)
+	evals(ctx context.Context, r *run, done, updates int) (collect, error)
 }
 
-// collect returns a step's metrics once its operations have ended.
+// collect returns the metrics of a step, or of an evaluation, once its operations have ended.
 type collect func(context.Context) (map[string]float64, error)
 
 // remote: the service computes the loss. Nothing is waited for.
 type remote struct{ loss loss.Loss }
+
+func (g remote) open(context.Context, context.Context, *run) error { return nil }
+
+func (g remote) begin(context.Context, context.Context, *run) error { return nil }
 
 func (g remote) prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error) {
 	items := make([]item, len(b.Parts))
@@ -68,6 +78,46 @@ func (g remote) submit(ctx context.Context, l *ledger, b Batch, items []item, op
 	}
 	parts := ops[:len(items)]
 	return func(ctx context.Context) (map[string]float64, error) { return gather(ctx, b, parts) }, ops[len(items)], nil
+}
+
+// evals asks for the held-out rows, a request for each max_batch_size of them, and makes eval/loss, per trained token, of the
+// answers.
+func (g remote) evals(ctx context.Context, r *run, done, updates int) (collect, error) {
+	var ops []*operation
+	sum := 0.0
+	for lo, chunk, n := 0, 0, r.heldRows(); lo < n; chunk++ {
+		hi := min(n, lo+max(1, r.limits.MaxBatch))
+		data, err := r.heldOut(lo, hi)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range data {
+			for _, w := range d.Weights {
+				sum += w
+			}
+		}
+		p, err := r.session.Prepare(ctx, Forward{Loss: g.loss, Data: data})
+		if err != nil {
+			return nil, fmt.Errorf("prepare the evaluation: %w", err)
+		}
+		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: updates})
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, o...)
+		lo = hi
+	}
+	return func(ctx context.Context) (map[string]float64, error) {
+		total := 0.0
+		for _, o := range ops {
+			res, err := o.wait(ctx)
+			if err != nil {
+				return nil, err
+			}
+			total += res.Loss
+		}
+		return map[string]float64{evalLoss: total / sum}, nil
+	}, nil
 }
 
 // gather waits for the parts of a step: train/loss is per trained token whatever the reduction; the service's own

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"trainer/internal/rollout"
+	"trainer/recipe"
 )
 
 // What an evaluation that samples measures. A completion passes where the first reward of the recipe's list pays it in full,
@@ -14,13 +15,10 @@ const (
 	evalPass   = "eval/pass@1"
 )
 
-// evalMetrics are those that a run of in can be judged by.
-func (in *Inputs) evalMetrics() []string {
-	if !in.samples() {
-		return []string{evalLoss}
-	}
+// sampledBy are the metrics that a recipe whose evaluations sample can go by.
+func sampledBy(r *recipe.Recipe) []string {
 	names := []string{evalReward, evalPass}
-	if k := in.Recipe.Eval.GroupSize; k > 1 {
+	if k := r.Eval.GroupSize; k > 1 {
 		names = append(names, fmt.Sprintf("eval/pass@%d", k))
 	}
 	return names

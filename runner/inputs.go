@@ -125,21 +125,21 @@ func unbuilt(r *recipe.Recipe) diag.List {
 			l.Add(r.At(key), key, "not built yet; %s", instead)
 		}
 	}
-	if r.Loop() != loss.Supervised && r.Loop() != loss.Reinforcement {
-		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: the losses of supervised training and of reinforcement", r.Loss.Type, r.Loop())
+	if r.Loop() == loss.Distillation {
+		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, the losses of preferences and those of reinforcement", r.Loss.Type, r.Loop())
 	}
 	if r.Loop() == loss.Reinforcement {
 		unbuiltRollout(r, no)
 	}
-	measured := (&Inputs{Recipe: r}).evalMetrics()
-	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(measured, e.Metric) {
-		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(measured, " or "))
+	held := measuredBy(r)
+	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(held, e.Metric) {
+		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(held, ", "))
 	}
-	if measured = append(measured, trainLoss); r.Rollout != nil {
-		measured = append(measured, "reward/mean")
+	if r.Rollout != nil {
+		held = append(held, "reward/mean")
 	}
-	if b := r.Checkpoint.KeepBest; b != nil && (r.Loop() == loss.Supervised || r.Rollout != nil) && !slices.Contains(measured, b.Metric) {
-		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s", b.Metric, strings.Join(measured, " or "))
+	if b := r.Checkpoint.KeepBest; b != nil && b.Metric != trainLoss && !slices.Contains(held, b.Metric) {
+		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, strings.Join(held, ", "), trainLoss)
 	}
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
@@ -158,6 +158,19 @@ func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) 
 	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
 }
 
+// measuredBy are the metrics of an evaluation that a recipe can go by.
+func measuredBy(r *recipe.Recipe) []string {
+	switch {
+	case r.Rollout != nil:
+		return sampledBy(r)
+	case r.Loop() != loss.Preference:
+		return []string{evalLoss}
+	case r.Loss.Type == "kto":
+		return []string{evalLoss, "eval/rewards/margin"}
+	}
+	return []string{evalLoss, "eval/rewards/accuracy", "eval/rewards/margin"}
+}
+
 // LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.
 func (in *Inputs) LeftOut() []string {
 	var out []string
@@ -170,6 +183,9 @@ func (in *Inputs) LeftOut() []string {
 	}
 	if d.Cut > 0 {
 		out = append(out, fmt.Sprintf("rows of more than %d tokens cut, as dataset.overlong says: %d", longest, d.Cut))
+	}
+	if d.Same > 0 {
+		out = append(out, fmt.Sprintf("pairs of two equal sides dropped, as dataset.on_identical_pair says: %d; the first: %s", d.Same, d.Identical[0].Pos))
 	}
 	return out
 }

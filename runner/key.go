@@ -12,6 +12,9 @@ import (
 // The kinds of operations as the journal and the keys spell them.
 const (
 	kindForwardBackward = "forward_backward"
+	kindForward         = "forward"   // scores a step before its gradient is made here
+	kindReference       = "reference" // scores under the weights that training starts from
+	kindCustom          = "custom_forward_backward"
 	kindOptimStep       = "optim_step"
 	kindSync            = "weights_sync"
 	kindTraining        = "training_checkpoint"
@@ -32,14 +35,25 @@ type slot struct {
 
 // String names the operation as people count: from the first step, or by the steps done before it.
 func (s slot) String() string {
-	if s.mutating() {
+	if s.mutating() || s.kind == kindForward {
 		return fmt.Sprintf("%s of step %d", s.kind, s.step+1)
 	}
 	return fmt.Sprintf("%s after step %d", s.kind, s.step)
 }
 
 // mutating tells the kinds that change what is trained; the rest can be done again without harm.
-func (s slot) mutating() bool { return s.kind == kindForwardBackward || s.kind == kindOptimStep }
+func (s slot) mutating() bool {
+	return s.kind == kindForwardBackward || s.kind == kindCustom || s.kind == kindOptimStep
+}
+
+// scores tells the kinds whose log-probabilities are kept on the disk, as what follows is made of them.
+func (s slot) scores() bool {
+	return s.kind == kindForward || s.kind == kindReference || s.kind == kindEval
+}
+
+// needed tells the kinds that train nothing, and without which nothing is trained: a later life asks for them again,
+// however often they have failed.
+func (s slot) needed() bool { return s.kind == kindForward || s.kind == kindReference }
 
 // samples tells the kinds that draw completions: they go beside the trainer's operations, in no order with them, and what
 // they draw is stored.

@@ -56,6 +56,8 @@ type operation struct {
 	id     string
 	expect int // updates after it
 	digest func(*Result)
+	body   string // SHA-256 of an answer's request that an earlier life has journaled
+	out    string // SHA-256 of the file that keeps its log-probabilities; empty: there is none
 	done   chan struct{}
 	cut    context.CancelCauseFunc // ends the wait for it
 	res    Result
@@ -103,7 +105,7 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 	var fresh []int
 	items = slices.Clone(items)
 	for i := range items {
-		items[i].slot = l.attempt(items[i].slot)
+		items[i].slot = l.attempt(items[i])
 		if ops[i] = l.at(items[i].slot); ops[i] == nil {
 			fresh = append(fresh, i)
 		}
@@ -133,10 +135,13 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 // harmlessTries is how often what trains nothing is asked for.
 const harmlessTries = 3
 
-// attempt is s under the number that is due: what trains nothing can be asked for anew where an earlier one has failed.
-func (l *ledger) attempt(s slot) slot {
-	for !s.mutating() && s.attempt < harmlessTries-1 {
-		if o := l.at(s); o == nil || !o.final() || o.err == nil {
+// attempt is it's slot under the number that is due: what trains nothing can be asked for anew where an earlier one has
+// failed, or was of another plan.
+func (l *ledger) attempt(it item) slot {
+	s := it.slot
+	for !s.mutating() && (s.needed() || s.attempt < harmlessTries-1) {
+		o := l.at(s)
+		if o == nil || !o.final() || o.err == nil && !(s.kind == kindReference && o.body != "" && o.body != hashOf(it.body.Body)) {
 			break
 		}
 		s.attempt++
@@ -359,12 +364,18 @@ func (l *ledger) record(ctx context.Context, o *operation) (err error) {
 	if o.digest != nil {
 		o.digest(&o.res)
 	}
+	if o.slot.scores() && o.res.Logprobs != nil {
+		if err := l.keep(o); err != nil {
+			return err
+		}
+		rec.Out = o.out
+	}
 	rec.TokenLoss = o.res.TokenLoss
 	if o.op == OpForwardBackward {
 		rec.Loss = &o.res.Loss
 	}
 	if o.slot.samples() {
-		if rec.Out, err = l.keep(o); err != nil {
+		if rec.Out, err = l.keepSamples(o); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
+	"trainer/loss"
 	"trainer/recipe"
 	"trainer/schedule"
 )
@@ -28,7 +30,7 @@ func NewPlan(in *Inputs) (*Plan, error) {
 	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
 		p.BatchesPerEpoch++
 	}
-	if err := in.Start.fits(r); err != nil {
+	if err := cmp.Or(in.Start.fits(r), in.Start.compares(r)); err != nil {
 		return nil, err
 	}
 	var l diag.List
@@ -59,6 +61,10 @@ func orList(err error, l diag.List) error {
 func (p *Plan) length(r *recipe.Recipe, l *diag.List) int {
 	if key := batchKey(r); p.BatchesPerEpoch == 0 {
 		l.Add(r.At(key), key, "an epoch has %d rows, fewer than the batch of %d, and train.drop_last drops what is left: nothing would train", p.Rows, p.BatchSize)
+		return 0
+	}
+	if _, ok := r.Loss.Params.(loss.Accompanied); ok && p.BatchSize < 2 {
+		l.Add(r.At("train.batch_size"), "train.batch_size", "%s takes at least 2 rows a step: it also scores each prompt before the completion of another row", r.Loss.Type)
 		return 0
 	}
 	per := p.perBatch()
@@ -131,7 +137,7 @@ func (p *Plan) count(in *Inputs, steps int) {
 func histogram(s *dataset.Set) Histogram {
 	var h Histogram
 	for i := range s.Len() {
-		n, _ := s.Count(i)
+		n := s.Longest(i)
 		h.Longest = max(h.Longest, n)
 	}
 	for b := 16; ; b *= 2 {
@@ -142,7 +148,7 @@ func histogram(s *dataset.Set) Histogram {
 	}
 	h.Counts = make([]int, len(h.Bounds))
 	for i := range s.Len() {
-		n, _ := s.Count(i)
+		n := s.Longest(i)
 		for j, b := range h.Bounds {
 			if n <= b {
 				h.Counts[j]++

@@ -14,6 +14,7 @@ type OpName string
 // The operations that a run asks for.
 const (
 	OpForwardBackward     OpName = "forward-backward"
+	OpCustom              OpName = "custom-forward-backward"
 	OpOptimStep           OpName = "optim-step"
 	OpWeightsSync         OpName = "weights-sync"
 	OpSample              OpName = "sample"
@@ -31,6 +32,12 @@ type (
 		Data     []loss.Datum
 		Backward bool
 		Logprobs bool // return them, [B][T]
+	}
+	// Custom accumulates the gradients of a loss that is computed here: Grads[i][t] is its derivative by the log-probability
+	// of Data[i].Targets[t], and is used as it is; Weights of Data mask nothing.
+	Custom struct {
+		Data  []loss.Datum
+		Grads [][]float64 // [B][T]
 	}
 	// Optim takes one optimiser step at Rate over what has accumulated.
 	Optim struct {
@@ -52,6 +59,9 @@ type (
 
 // Name implements Op.
 func (Forward) Name() OpName { return OpForwardBackward }
+
+// Name implements Op.
+func (Custom) Name() OpName { return OpCustom }
 
 // Name implements Op.
 func (Optim) Name() OpName { return OpOptimStep }

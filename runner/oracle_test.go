@@ -228,11 +228,14 @@ func jsonType(v any) string {
 	return "null"
 }
 
-func trains(kind string) bool { return kind == "forward_backward" || kind == "optim_step" }
+func trains(kind string) bool {
+	return kind == "forward_backward" || kind == "custom_forward_backward" || kind == "optim_step"
+}
 
 // paths gives the operation that each kind is at the server.
 var paths = map[string]string{"forward_backward": "forward-backward", "optim_step": "optim-step", "weights_sync": "weights-sync",
 	"training_checkpoint": "training-checkpoint", "inference_checkpoint": "inference-checkpoint", "eval": "forward-backward", "witness": "forward-backward",
+	"forward": "forward-backward", "reference": "forward-backward", "custom_forward_backward": "custom-forward-backward",
 	"sample": "sample", "eval_sample": "sample"}
 
 // operations: no operation without an intent of equal body; one key, one body, and where it trains, executed once; the

@@ -58,6 +58,7 @@ type generation struct {
 	from      origin
 	started   *sessionRecord // nil until RUNNING was seen
 	base      *int64         // the service's step less ours; nil until the first answer fixes it
+	reference bool           // it is only scored in
 	spoiled   bool           // a life saw that it holds what is not in the plan
 	closed    bool
 	witnesses []witnessRecord
@@ -185,7 +186,9 @@ func (p *past) create(v createRecord) {
 	if v.Gen != nil {
 		gen = *v.Gen
 	}
-	p.begin(newGeneration(gen, v.Attempt, from))
+	g := newGeneration(gen, v.Attempt, from)
+	g.reference = v.Reason == toCompare
+	p.begin(g)
 }
 
 // opens takes from the create of a session what it was decided for.
@@ -201,7 +204,7 @@ func (p *past) opens(v createRecord) {
 		}
 	}
 	switch v.Reason {
-	case toRollBack:
+	case toRollBack, toCompare:
 		p.fruitless++
 	case toSkip:
 		p.leftOut++

@@ -206,7 +206,7 @@ type resultRecord struct {
 	Version    int64              `json:"version,omitempty"`
 	Checkpoint *SavedCheckpoint   `json:"checkpoint,omitempty"`
 	TokenLoss  *float64           `json:"token_loss,omitempty"` // Σ w·(−ℓ) where log-probabilities came back
-	Out        string             `json:"out_sha256,omitempty"` // of the file that holds what was sampled
+	Out        string             `json:"out_sha256,omitempty"` // of the file that keeps the log-probabilities, or what was sampled
 }
 
 // batchRecord is what a rollout batch is about to sample: prompts, for the first time or (Draw above 0) once more, under the

@@ -146,7 +146,7 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 		return b, nil
 	}
 	l := f.r.in.Recipe.Loss
-	requests, err := rollout.Split(data, l.Params, l.Reduction, f.rows.parts(len(data)))
+	requests, err := rollout.Split(data, l.Params, l.Reduction, f.rows.parts(len(data), 1))
 	if err != nil {
 		return Batch{}, err
 	}

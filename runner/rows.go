@@ -21,7 +21,7 @@ type fromRows struct {
 	batch     int // rows a step
 	perEpoch  int // steps an epoch
 	reduction string
-	parts     func(rows int) int // requests that carry so many rows
+	parts     func(rows, each int) int // requests that carry so many rows, of so many sequences each
 
 	mu    sync.Mutex
 	epoch int
@@ -41,7 +41,11 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 		data = append(data, row.Data...)
 		places = append(places, row.At.String())
 	}
-	b, err := assemble(data, f.reduction, f.parts(len(data)))
+	each := len(data) / len(rows)
+	if each*len(rows) != len(data) {
+		return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
+	}
+	b, err := assemble(data, f.reduction, f.parts(len(rows), each), each)
 	if err != nil {
 		return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
 	}
@@ -72,12 +76,17 @@ func (f *fromRows) rows(step int) []int {
 	return f.order[lo:min(lo+f.batch, len(f.order))]
 }
 
-// assemble reduces data over the whole step, then cuts it into parts of nearly equal row counts.
-func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
-	reduced, err := loss.Reduce(data, reduction)
-	if err != nil {
-		return Batch{}, err
+// assemble reduces data over the whole step, where the loss has a reduction, then cuts it into parts of nearly equal row
+// counts; a row is so many sequences each.
+func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, error) {
+	reduced := data
+	if reduction != "" {
+		var err error
+		if reduced, err = loss.Reduce(data, reduction); err != nil {
+			return Batch{}, err
+		}
 	}
+	rows := len(data) / each
 	b := Batch{Hash: hashData(data), Metrics: map[string]float64{}}
 	tokens, trained := 0, 0
 	for _, d := range data {
@@ -97,7 +106,7 @@ func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
 	}
 	b.Metrics["tokens"], b.Metrics["trained_tokens"] = float64(tokens), float64(trained)
 	for i := range parts {
-		lo, hi := i*len(data)/parts, (i+1)*len(data)/parts
+		lo, hi := i*rows/parts*each, (i+1)*rows/parts*each
 		raw := make([][]float64, 0, hi-lo)
 		for _, d := range data[lo:hi] {
 			raw = append(raw, d.Weights)
@@ -128,12 +137,13 @@ func hashData(data []loss.Datum) string {
 }
 
 // partsFor says how many requests carry a step's rows: as many as asked for, or as few as the service's limit allows;
-// never more than there are rows.
-func partsFor(maxBatch, accumulation int) func(rows int) int {
-	return func(rows int) int {
+// never more than there are rows, as those of a row stay together.
+func partsFor(maxBatch, accumulation int) func(rows, each int) int {
+	return func(rows, each int) int {
 		n := max(accumulation, 1)
 		if maxBatch > 0 {
-			n = max(n, (rows+maxBatch-1)/maxBatch)
+			most := max(1, maxBatch/each) // rows a request
+			n = max(n, (rows+most-1)/most)
 		}
 		return max(1, min(n, rows))
 	}

@@ -41,7 +41,9 @@ type World struct {
 	Hear      func(func(Event))
 	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
 	// lasts. nil: there is no other run to wait for.
-	Alone func(ctx context.Context) (free func(), err error)
+	// References is the folder that runs share for what a reference says of their rows; empty: each keeps its own.
+	References string
+	Alone      func(ctx context.Context) (free func(), err error)
 	// Remember writes down where the run is, on disk when it returns, before anything is asked for that bills; nil: nowhere.
 	Remember func(runID string) error
 }
@@ -238,6 +240,9 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	defer halt(nil)
 	closing := r.lease.watch(ctx, halt)
 	defer closing()
+	if err := r.gradient.begin(ctx, watched, r); err != nil {
+		return r.finish(ctx, err)
+	}
 	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
 	quiet := context.AfterFunc(watched, func() { r.tellStop(context.Cause(watched)) })
 	err := r.train(ctx, watched)

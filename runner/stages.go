@@ -252,7 +252,7 @@ func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error 
 	m["learning_rate"] = r.plan.Rates[f.step]
 	r.clock(m)
 	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Updates: f.updates, Why: f.why, Rows: f.batch.Hash, Metrics: finite(m)}
-	ended := r.ledger.ended()
+	ended := r.ledger.ended(f.step + 1)
 	if err := r.journal.Append(recStep, rec.step()); err != nil {
 		return fmt.Errorf("journal step %d: %w", f.step+1, err)
 	}

@@ -21,11 +21,12 @@ import (
 //go:embed starter
 var starter embed.FS
 
-var starters = map[string][]string{"sft": {"sft.yaml", "sft.jsonl"}, "grpo": {"grpo.yaml", "grpo.jsonl"}}
+var starters = map[string][]string{"sft": {"sft.yaml", "sft.jsonl"}, "dpo": {"dpo.yaml", "dpo.jsonl"}, "kto": {"kto.yaml", "kto.jsonl"},
+	"grpo": {"grpo.yaml", "grpo.jsonl"}}
 
 func (a *app) init() *cli.Command {
 	return &cli.Command{
-		Name: "init", Usage: "write a commented recipe and a tiny dataset beside it", ArgsUsage: "sft | grpo",
+		Name: "init", Usage: "write a commented recipe and a tiny dataset beside it", ArgsUsage: "[sft|dpo|kto|grpo]",
 		Description: "Files that exist are never replaced.\n\nExamples:\n  trainer init sft\n  trainer init grpo --dir my-experiment",
 		Flags:       []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "write into `DIR`", Value: "."}},
 		Action: func(c *cli.Context) error {
@@ -36,7 +37,7 @@ func (a *app) init() *cli.Command {
 			files, ok := starters[kind]
 			if !ok {
 				kinds := slices.Sorted(maps.Keys(starters))
-				return &usage{fmt.Sprintf("trainer init: %q is not a kind that can be written yet; there are: %s%s", kind, strings.Join(kinds, ", "), diag.DidYouMean(kind, kinds))}
+				return &usage{fmt.Sprintf("trainer init: %q is not a kind that can be written yet; there is: %s%s", kind, strings.Join(kinds, ", "), diag.DidYouMean(kind, kinds))}
 			}
 			return a.start(c.String("dir"), files)
 		},

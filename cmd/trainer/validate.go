@@ -54,6 +54,7 @@ type verdict struct {
 	Steps     int      `json:"steps,omitempty"`
 	Rows      int      `json:"rows,omitempty"`
 	Skipped   int      `json:"skipped_rows,omitempty"`
+	Identical []string `json:"identical_pairs,omitempty"` // where they stand, the first 1000
 	Dropped   int      `json:"dropped_rows,omitempty"`
 	Cut       int      `json:"cut_rows,omitempty"`
 	Held      int      `json:"validation_rows,omitempty"`
@@ -123,6 +124,9 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	v.Steps, v.Rows, v.Held, v.Tokens, v.Trained = len(p.Rates), p.Rows, p.Held, p.Tokens, p.Trained
 	v.Sampled = p.Sampled
 	v.Skipped, v.Dropped, v.Cut = in.Data.SkippedRows, in.Data.Dropped, in.Data.Cut
+	for _, p := range in.Data.Identical {
+		v.Identical = append(v.Identical, p.Pos.String())
+	}
 	v.Notes = notes(in)
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
 		v.Unchecked = []string{"what the service allows and asks for " + r.BaseModel + " (--online)"}

@@ -27,6 +27,8 @@ type Data struct {
 
 	Skipped     []diag.Problem // bad rows left out under on_bad_row: skip, the first 1000
 	SkippedRows int            // all of them
+	Identical   []diag.Problem // pairs left out under on_identical_pair: drop, the first 1000
+	Same        int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
 }
@@ -86,9 +88,9 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	entries                []entry
-	seen, dropped, skipped int
-	broken                 bool // a problem says why it has not all its rows
+	entries                      []entry
+	seen, dropped, skipped, same int
+	broken                       bool // a problem says why it has not all its rows
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -102,7 +104,7 @@ func (o *opener) fail(s *source, key, format string, a ...any) {
 func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source) ([]*source, error) {
 	var out []*source
 	for _, section := range sections {
-		s := &source{section: section, loop: o.r.Loop(), base: len(o.x.files)}
+		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats()}
 		o.left[s] = &tally{}
 		out = append(out, s)
 		if section.Subset != nil {
@@ -142,11 +144,14 @@ func (o *opener) collect(c checked) {
 	left := o.left[c.source]
 	left.entries = append(left.entries, c.entries...)
 	left.dropped += c.dropped
-	rows := len(c.entries) + len(c.faults) + c.dropped
+	left.same += len(c.same)
+	rows := len(c.entries) + len(c.faults) + c.dropped + len(c.same)
 	left.seen += rows
 	o.seen += rows
 	o.data.Dropped += c.dropped
 	o.data.Cut += c.cut
+	o.data.Same += len(c.same)
+	o.data.Identical = append(o.data.Identical, c.same[:min(len(c.same), keptSkipped-len(o.data.Identical))]...)
 	for _, f := range c.faults {
 		o.fault(left, f)
 	}
@@ -181,14 +186,22 @@ func (o *opener) fault(left *tally, f placed) {
 func (o *opener) judge(s *source) {
 	left := o.left[s]
 	if !left.broken && len(left.entries) == 0 {
-		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
-			s.section.Path, left.seen, left.skipped, left.dropped)
+		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped%s",
+			s.section.Path, left.seen, left.skipped, left.dropped, left.identical())
 	}
 	if !left.broken {
 		for _, p := range s.unseen() {
 			o.fail(s, p.key, "%s", p.msg)
 		}
 	}
+}
+
+// identical says how many pairs had nothing to compare, where there were any.
+func (t *tally) identical() string {
+	if t.same == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d pairs of two equal sides", t.same)
 }
 
 // set joins the rows of sources.

@@ -33,10 +33,10 @@ func (s *Set) Prompt(i int) (Prompt, error) {
 		return p, err
 	}
 	src := s.x.owner[e.file]
-	ex, _, _, f := s.x.encode(src, raw)
+	made, f := s.x.encode(src, raw)
 	if f == nil {
 		row := trimmed(raw)
-		p.IDs, p.Row = ex.IDs, json.RawMessage(row)
+		p.IDs, p.Row = made.sides[0].IDs, json.RawMessage(row)
 		if p.Asked, f = asked(src, row, s.x.template); f == nil {
 			p.Target, f = target(src, row)
 		}

@@ -59,7 +59,7 @@ func TestPromptsAtFault(t *testing.T) {
 		{"no message", `{"prompt": []}`, "rows.jsonl:1: prompt: empty; a prompt needs a message"},
 		{"a target that is an object", `{"prompt": "q", "target": {"a": 1}}`, "rows.jsonl:1: target: an object where text or a number is due"},
 		{"a target in a target", `{"prompt": "q", "target": ["a", []]}`, "rows.jsonl:1: target.1: a list where text or a number is due"},
-		{"a conversation", `{"messages": [{"role": "user", "content": "q"}]}`, "messages rows do not go with this loss, which samples completions of prompts: it takes prompts, whose columns fields maps, as {prompt: question, target: answer}"},
+		{"a conversation", `{"messages": [{"role": "user", "content": "q"}]}`, "messages rows do not go with this loss; it samples completions of prompts, whose columns fields maps, as {prompt: question, target: answer}"},
 		{"names of others", `{"question": "q", "answer": "a"}`, "such as fields: {prompt: question, target: answer}"},
 		{"a prompt that is too long", `{"prompt": "` + strings.Repeat("x", 5000) + `"}`, "rows.jsonl:1: 5004 tokens, and dataset.max_length is 4096"},
 	} {

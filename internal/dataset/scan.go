@@ -17,6 +17,7 @@ type checked struct {
 	faults  []placed
 	dropped int
 	cut     int
+	same    []diag.Problem // pairs of two equal sides, left out
 	fatal   []diag.Problem // a file ended before its end
 	refused *problem       // no row of the source can be read
 }
@@ -99,19 +100,23 @@ func (x *index) check(b *block) checked {
 		}
 		raw := b.buf[start : start+r.length]
 		start += r.length
-		ex, cut, dropped, f := x.encode(b.source, raw)
+		made, f := x.encode(b.source, raw)
 		switch {
 		case f != nil:
 			c.faults = append(c.faults, placed{*f, pos})
 			continue
-		case dropped:
+		case made.dropped:
 			c.dropped++
 			continue
-		case cut:
+		case made.same:
+			c.same = append(c.same, diag.Problem{Pos: pos, Msg: "the chosen and the rejected side are the same"})
+			continue
+		case made.cut:
 			c.cut++
 		}
-		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line),
-			tokens: int32(len(ex.IDs)), trained: int32(trainedIn(ex)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
+		tokens, trained, longest := made.count()
+		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line), tokens: tokens,
+			trained: trained, longest: longest, file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
 	}
 	return c
 }

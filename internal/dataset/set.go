@@ -22,7 +22,8 @@ type Set struct {
 	tag     string // tells the sets of one file apart
 }
 
-// Row is one example. Data is one datum of [T] = tokens-1 positions.
+// Row is one row. Data is one datum of [T] = tokens-1 positions; of a pair two, the chosen side first, which is Desirable,
+// and both of one Group. A labelled row is Desirable where its label says so.
 type Row struct {
 	At   diag.Pos
 	Data []loss.Datum
@@ -62,10 +63,23 @@ func (s *Set) divide(held []int, tag string) (train, out *Set) {
 // Len is the number of rows, each once.
 func (s *Set) Len() int { return len(s.entries) }
 
-// Count returns the tokens of row i after cutting, and how many of them are predicted with a weight.
+// Count returns the tokens of row i after cutting, of both sides of a pair, and how many of them are predicted with a weight.
 func (s *Set) Count(i int) (tokens, trained int) {
 	return int(s.entries[i].tokens), int(s.entries[i].trained)
 }
+
+// PerRow is the number of sequences that a row makes: 2 of pairs, else 1.
+func (s *Set) PerRow() int {
+	for _, src := range s.sources {
+		if src.format.name == "preference" {
+			return 2
+		}
+	}
+	return 1
+}
+
+// Longest returns the tokens of row i's longest sequence: of a pair, the longer side.
+func (s *Set) Longest(i int) int { return int(s.entries[i].longest) }
 
 // At is the place of row i, in [0, Len): its file and line.
 func (s *Set) At(i int) diag.Pos { return s.x.place(s.entries[i]) }
@@ -73,11 +87,16 @@ func (s *Set) At(i int) diag.Pos { return s.x.place(s.entries[i]) }
 // Row reads row i, in [0, Len), from its file, renders and shifts it. It is an error when the file has changed.
 func (s *Set) Row(i int) (Row, error) {
 	e := s.entries[i]
-	ex, err := s.x.read(e)
+	made, err := s.x.read(e)
 	if err != nil {
 		return Row{}, err
 	}
-	return Row{At: s.At(i), Data: []loss.Datum{datum(ex)}}, nil
+	row := Row{At: s.At(i), Data: make([]loss.Datum, len(made.sides))}
+	for n, ex := range made.sides {
+		row.Data[n] = datum(ex)
+		row.Data[n].Group, row.Data[n].Desirable = i, made.desirable && n == 0
+	}
+	return row, nil
 }
 
 // Hash names the rows by content, in lower-case hex: the bytes of every file, the limits, and which share this set is.
@@ -104,16 +123,18 @@ func (s *Set) Rendered() (string, error) {
 	h := sha256.New()
 	var buf []byte
 	for _, e := range s.entries[:min(32, len(s.entries))] {
-		ex, err := s.x.read(e)
+		made, err := s.x.read(e)
 		if err != nil {
 			return "", err
 		}
-		buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(len(ex.IDs)))
-		for t, id := range ex.IDs {
-			buf = binary.LittleEndian.AppendUint32(buf, uint32(id))
-			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(ex.Weights[t]))
+		for _, ex := range made.sides {
+			buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(len(ex.IDs)))
+			for t, id := range ex.IDs {
+				buf = binary.LittleEndian.AppendUint32(buf, uint32(id))
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(ex.Weights[t]))
+			}
+			h.Write(buf)
 		}
-		h.Write(buf)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -11,20 +11,19 @@ import (
 	"trainer/internal/chat"
 	"trainer/internal/diag"
 	"trainer/internal/hub"
-	"trainer/loss"
 	"trainer/recipe"
 )
 
 // source is a source of the recipe, opened: its files, and how to read a row of them.
 type source struct {
 	section recipe.Source
-	loop    loss.Loop // that the rows are for
 	files   []hub.File
 	base    int // of the first of them in index.files
 	format  format
 	columns map[string]*column // by our field
 	names   []string           // columns of the first row
 	first   diag.Pos           // of the row that told the format; zero where the recipe named it
+	takes   []string           // the formats that the loss trains on
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -39,11 +38,11 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	if p != nil {
 		return p
 	}
-	if f.encode == nil {
+	switch {
+	case !f.built():
 		return problemf(".format", "%s rows do not go with this loss: they are of loops that are not built yet%s", f.name, s.told())
-	}
-	if !f.of(s.loop) {
-		return problemf(".format", "%s rows do not go with this loss%s%s", f.name, s.wants(), s.told())
+	case !slices.Contains(s.takes, f.name):
+		return problemf(".format", "%s rows do not go with this loss; it %s%s", f.name, s.wants(), s.told())
 	}
 	if t == nil && !f.bare {
 		return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", f.name, s.told())
@@ -52,15 +51,15 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	return s.compile()
 }
 
-// wants says which rows the loop is fed with.
+// samples tells whether the rows are for a loss that samples what it trains on.
+func (s *source) samples() bool { return slices.Contains(s.takes, "prompts") }
+
+// wants says which rows the loss takes.
 func (s *source) wants() string {
-	switch s.loop {
-	case loss.Reinforcement, loss.Distillation:
-		return ", which samples completions of prompts: it takes prompts, whose columns fields maps, as {prompt: question, target: answer}"
-	case loss.Preference:
-		return ", which compares completions"
+	if s.samples() {
+		return "samples completions of prompts, whose columns fields maps, as {prompt: question, target: answer}"
 	}
-	return ", which trains on the rows as they are; a loss of reinforcement, such as grpo, samples completions"
+	return "trains on " + strings.Join(s.takes, ", ")
 }
 
 // told says by which row the format was told.
@@ -80,23 +79,24 @@ func (s *source) shape() string {
 }
 
 func (s *source) pick(row value, at diag.Pos) (format, *problem) {
+	has := func(field string) bool {
+		_, mapped := s.section.Fields[field]
+		return mapped || row.member(field) != nil
+	}
 	if s.section.Format != "auto" {
-		f, ok := named(s.section.Format)
+		f, ok := named(s.section.Format, has)
 		if !ok {
 			return f, problemf(".format", "%q is not a format", s.section.Format)
 		}
 		return f, nil
 	}
 	s.first = at
-	f, ok := recognise(func(field string) bool {
-		_, mapped := s.section.Fields[field]
-		return mapped || row.member(field) != nil
-	}, slices.Collect(maps.Keys(s.section.Fields)), s.loop)
+	f, ok := recognise(has, slices.Collect(maps.Keys(s.section.Fields)), func(f format) bool { return slices.Contains(s.takes, f.name) })
 	if !ok {
 		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
 			strings.Join(s.names, ", "), at, s.hint())
 	}
-	if label := row.member("label"); label != nil && f.encode != nil && !f.untrained() {
+	if label := row.member("label"); label != nil && f.encode != nil && !f.untrained {
 		if _, is := label.truth(); is {
 			return f, problemf(".format", "auto: %s has a label of true or false, so its rows may be good and bad ones (labelled), which this loss cannot tell apart; format: %s trains on all of them", at, f.name)
 		}
@@ -115,7 +115,7 @@ func (s *source) hint() string {
 	for _, pair := range usual {
 		if slices.Contains(s.names, pair[0]) && slices.Contains(s.names, pair[1]) {
 			other := "completion"
-			if s.loop == loss.Reinforcement {
+			if s.samples() {
 				other = "target"
 			}
 			return fmt.Sprintf(", such as fields: {prompt: %s, %s: %s}", pair[0], other, pair[1])
@@ -146,7 +146,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "target"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "chosen", "rejected", "target"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c

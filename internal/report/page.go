@@ -178,7 +178,11 @@ func lossChart(h *history) chart {
 		}
 	}
 	curves = append(curves, curve{name: "eval/loss", class: "eval", points: held, dots: true})
-	return newFigure("Loss per trained token", 1040, 360, Loss).draw(curves...)
+	title := "Loss per trained token"
+	if _, ok := h.series[rewardMargin]; ok {
+		title = "Loss, the mean over pairs or rows"
+	}
+	return newFigure(title, 1040, 360, Loss).draw(curves...)
 }
 
 // withTrend draws a smoothed curve over a long one, which it makes faint.

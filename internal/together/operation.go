@@ -200,6 +200,8 @@ func readOperation(op runner.OpName, body io.Reader) (*outcome, error) {
 		return seen(w, func(l *outcome, o *wire.ForwardBackwardOutput) error { l.output = o; return nil })
 	case runner.OpSample:
 		return decode(body, func(l *outcome, o *wire.SampleOutput) error { l.sample = o; return nil })
+	case runner.OpCustom:
+		return decodeEmpty(body)
 	case runner.OpOptimStep:
 		return decode(body, func(l *outcome, o *wire.OptimStepOutput) error {
 			if o.Step == nil {
@@ -250,6 +252,16 @@ func decode[O any](body io.Reader, take func(*outcome, *O) error) (*outcome, err
 		return nil, err
 	}
 	return seen(&w, take)
+}
+
+// decodeEmpty reads an operation whose end says nothing but that it has ended: it may come without output.
+func decodeEmpty(body io.Reader) (*outcome, error) {
+	var w wire.Operation[struct{}]
+	if err := json.NewDecoder(body).Decode(&w); err != nil {
+		return nil, err
+	}
+	w.Output = &struct{}{}
+	return seen(&w, func(*outcome, *struct{}) error { return nil })
 }
 
 // seen judges the envelope; take reads the output of an operation that is COMPLETED.

@@ -301,6 +301,15 @@ func TestCaptures(t *testing.T) {
 			return st, nil
 		}
 	}
+	custom := func(t *testing.T, c *Client, es []exchange) (any, error) {
+		f, err := wire.DecodeCustomForwardBackward(bytes.NewReader(es[0].RequestBody), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := f.Samples[0] // what its weights are does not count
+		d := loss.Datum{Input: x.Tokens, Targets: x.Targets, Weights: []float64{0, 0, 0, 0, 1, 0.5}}
+		return operate(c, spec, runner.Custom{Data: []loss.Datum{d}, Grads: f.Gradients})
+	}
 	logprobs := [][]float64{{f32(-0.1), f32(-0.2), f32(-0.3), f32(-0.4), f32(-0.5), f32(-0.6)}}
 	scored := runner.Result{Loss: 2.345, Metrics: map[string]float64{}}
 	scoredAll := scored
@@ -316,6 +325,7 @@ func TestCaptures(t *testing.T) {
 				Full:      &runner.TrainLimits{MaxBatchSize: 128, MaxSeqLength: 16384},
 				Generator: &runner.GeneratorLimits{ContextLength: 32768, MaxTokens: 512, Temperature: 1},
 			}}}}},
+		{"custom_forward_backward", custom, runner.Result{}},
 		{"model_resources_create_full", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Create(ctx, full) },
 			with(pending, func(r *runner.Resource) {
 				r.Generators, r.LoRA, r.InactiveTimeout, r.BaseWeightsRef = 2, false, 2*time.Hour, full.BaseWeightsRef
