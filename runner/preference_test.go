@@ -151,7 +151,11 @@ func TestALostReferenceIsNotMadeOfTrainedWeights(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(b.dir, "reference")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := b.through(b.server)
+		c := &creates{next: b.server}
+		_, err := b.through(c)
+		if c.n > 0 {
+			t.Errorf("%d resources were asked for", c.n)
+		}
 		if !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "dpo compares with a reference that is scored before the first step") {
 			t.Errorf("got %v", err)
 		}
