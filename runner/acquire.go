@@ -85,6 +85,9 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if err := r.position(); err != nil || r.fulfilled() {
 		return err
 	}
+	if err := r.gradient.check(ctx, r); err != nil {
+		return err
+	}
 	if err := r.take(ctx, stop); err != nil {
 		return err
 	}

@@ -30,11 +30,13 @@ type batches interface {
 	release(ctx context.Context, step int) error
 }
 
-// gradient leaves a batch's gradient at the service. open and begin get what all steps need before the first of them, and
-// end in order when stop does: open once the resource is there, begin once the session is. prepare makes the requests of a step that are known ahead, and may run steps ahead; submit is in
+// gradient leaves a batch's gradient at the service. check refuses a run that can't go on, before a resource is asked for.
+// open and begin get what all steps need before the first of them, and end in order when stop does: open once the resource
+// is there, begin once the session is. prepare makes the requests of a step that are known ahead, and may run steps ahead; submit is in
 // step order, and puts optim in flight together with the last of its own. evals puts the scoring of the held-out rows in
 // flight.
 type gradient interface {
+	check(ctx context.Context, r *run) error
 	open(ctx, stop context.Context, r *run) error
 	begin(ctx, stop context.Context, r *run) error
 	prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error)
@@ -47,6 +49,8 @@ type collect func(context.Context) (map[string]float64, error)
 
 // remote: the service computes the loss. Nothing is waited for.
 type remote struct{ loss loss.Loss }
+
+func (g remote) check(context.Context, *run) error { return nil }
 
 func (g remote) open(context.Context, context.Context, *run) error { return nil }
 

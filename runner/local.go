@@ -18,15 +18,33 @@ type local struct {
 	length int         // tokens of a row; companions that are longer lose the start of their prompt
 }
 
-func (g local) open(ctx, stop context.Context, r *run) error {
-	if g.refs == nil {
+// check: once a step is done, what the reference has not said is never said. Which weights a resource has where the recipe
+// names registered ones, only the resource tells.
+func (g local) check(ctx context.Context, r *run) error {
+	p := &refPass{local: g, r: r, apart: r.in.Recipe.Reference != nil && r.in.Recipe.Reference.CheckpointID != nil, dry: true}
+	if g.refs == nil || r.in.Recipe.BaseWeightsRef != nil || p.allowed() == nil {
 		return nil
 	}
+	if err := g.know(ctx, r); err != nil {
+		return err
+	}
+	return p.run(ctx)
+}
+
+// know reads what the disk has of the reference.
+func (g local) know(ctx context.Context, r *run) error {
 	space, err := r.frozen(ctx)
 	if err != nil {
 		return err
 	}
-	if err := g.refs.open(r.disk, space); err != nil {
+	return g.refs.open(r.disk, space)
+}
+
+func (g local) open(ctx, stop context.Context, r *run) error {
+	if g.refs == nil || g.refs.whole {
+		return nil
+	}
+	if err := g.know(ctx, r); err != nil {
 		return err
 	}
 	if r.in.Recipe.Reference.CheckpointID == nil {

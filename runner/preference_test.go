@@ -51,9 +51,9 @@ func TestPreferencesKilledAtEveryRequest(t *testing.T) {
 		loss      string
 		lookahead int
 		stride    int
-	}{{"dpo", 1, 1}, {"dpo", 0, 3}, {"kto", 1, 3}, {"orpo", 1, 7}} {
+	}{{"dpo", 1, 1}, {"dpo", 0, 1}, {"kto", 1, 3}, {"orpo", 1, 7}} {
 		t.Run(fmt.Sprintf("%s, lookahead %d", c.loss, c.lookahead), func(t *testing.T) {
-			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead))
+			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead), "train.epochs=1", "checkpoint.every=2")
 			want, points := b.measured(), 0
 			for die, over := 1, false; !over; die += c.stride {
 				for _, lost := range []bool{false, true} {
@@ -151,7 +151,11 @@ func TestALostReferenceIsNotMadeOfTrainedWeights(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(b.dir, "reference")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := b.through(b.server)
+		c := &creates{next: b.server}
+		_, err := b.through(c)
+		if c.n > 0 {
+			t.Errorf("%d resources were asked for", c.n)
+		}
 		if !errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "dpo compares with a reference that is scored before the first step") {
 			t.Errorf("got %v", err)
 		}
@@ -371,10 +375,10 @@ func TestTheReferenceIsACheckpoint(t *testing.T) {
 		}
 	})
 	points := 0
-	for die, over := 3, false; !over; die += 4 {
+	for die, over := 3, false; !over; die += 9 {
 		b.onDisk(func(t *testing.T) {
 			start(t)
-			_, n, err := b.life(die, die%8 == 3)
+			_, n, err := b.life(die, die%2 == 0)
 			if over = err == nil && n < die; over {
 				return
 			}

@@ -26,7 +26,7 @@ func (r *run) newGradient() gradient {
 	}
 	g.refs = &references{dir: r.world.References}
 	if g.refs.dir == "" {
-		g.refs.dir = filepath.Join(r.world.Dir, referencesName)
+		g.refs.dir, g.refs.own = filepath.Join(r.world.Dir, referencesName), true
 	}
 	return g
 }
@@ -101,6 +101,7 @@ type refPass struct {
 	r     *run
 	stop  context.Context
 	apart bool // in a session of its own, which is opened when something is to be scored
+	dry   bool // nothing is asked for: what would be is refused
 
 	seen   map[[32]byte]bool
 	chunk  []loss.Datum
@@ -112,6 +113,9 @@ type refPass struct {
 }
 
 func (p *refPass) run(ctx context.Context) error {
+	if p.refs.whole {
+		return nil
+	}
 	p.seen = map[[32]byte]bool{}
 	for step := range p.r.plan.Rates {
 		b, err := p.r.batches.next(ctx, step)
@@ -132,7 +136,11 @@ func (p *refPass) run(ctx context.Context) error {
 	if err := p.flush(ctx); err != nil {
 		return err
 	}
-	return p.land(ctx)
+	if err := p.land(ctx); err != nil {
+		return err
+	}
+	p.refs.whole = true
+	return nil
 }
 
 // sequencesARequest is how many a request of the pass carries where the service sets no bound.
@@ -170,6 +178,9 @@ func (p *refPass) flush(ctx context.Context) error {
 	}
 	if missing == 0 {
 		return nil
+	}
+	if p.dry {
+		return p.allowed()
 	}
 	if why := cmp.Or(context.Cause(p.stop), p.r.spent()); why != nil {
 		return cmp.Or(p.land(ctx), why)

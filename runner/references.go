@@ -27,6 +27,9 @@ type references struct {
 	dir   string
 	space string // names the weights; begins the names of files
 
+	own   bool // the folder is this run's alone
+	whole bool // all that the run needs is there; set before its stages run
+
 	mu sync.Mutex
 	at map[[32]byte]spot
 }
@@ -53,6 +56,9 @@ func (s *references) open(d journal.Disk, space string) error {
 	}
 	if err := d.SyncFolder(filepath.Dir(s.dir)); err != nil {
 		return fmt.Errorf("bring the folder of reference log-probabilities to the disk: %w", err)
+	}
+	if s.own {
+		journal.Sweep(d, s.dir)
 	}
 	s.disk, s.space, s.at = d, space, map[[32]byte]spot{}
 	files, err := filepath.Glob(filepath.Join(s.dir, space+"-*"+refSuffix))

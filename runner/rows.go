@@ -21,7 +21,7 @@ type fromRows struct {
 	batch     int // rows a step
 	perEpoch  int // steps an epoch
 	reduction string
-	parts     func(rows, each int) int // requests that carry so many rows, of so many sequences each
+	parts     func(n, each int) int // requests that carry n times so many sequences, which stay together
 
 	mu    sync.Mutex
 	epoch int
@@ -41,11 +41,13 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 		data = append(data, row.Data...)
 		places = append(places, row.At.String())
 	}
-	each := len(data) / len(rows)
-	if each*len(rows) != len(data) {
-		return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
+	each := 1
+	if f.reduction == "" { // a loss that compares: what it compares stays together
+		if each = len(data) / len(rows); each*len(rows) != len(data) {
+			return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
+		}
 	}
-	b, err := assemble(data, f.reduction, f.parts(len(rows), each), each)
+	b, err := assemble(data, f.reduction, f.parts(len(data)/each, each), each)
 	if err != nil {
 		return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
 	}
@@ -76,8 +78,8 @@ func (f *fromRows) rows(step int) []int {
 	return f.order[lo:min(lo+f.batch, len(f.order))]
 }
 
-// assemble reduces data over the whole step, where the loss has a reduction, then cuts it into parts of nearly equal row
-// counts; a row is so many sequences each.
+// assemble reduces data over the whole step, where the loss has a reduction, then cuts it into parts of nearly equal
+// counts; so many sequences each stay together.
 func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, error) {
 	reduced := data
 	if reduction != "" {
@@ -86,7 +88,7 @@ func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, erro
 			return Batch{}, err
 		}
 	}
-	rows := len(data) / each
+	n := len(data) / each
 	b := Batch{Hash: hashData(data), Metrics: map[string]float64{}}
 	tokens, trained := 0, 0
 	for _, d := range data {
@@ -106,7 +108,7 @@ func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, erro
 	}
 	b.Metrics["tokens"], b.Metrics["trained_tokens"] = float64(tokens), float64(trained)
 	for i := range parts {
-		lo, hi := i*rows/parts*each, (i+1)*rows/parts*each
+		lo, hi := i*n/parts*each, (i+1)*n/parts*each
 		raw := make([][]float64, 0, hi-lo)
 		for _, d := range data[lo:hi] {
 			raw = append(raw, d.Weights)
@@ -136,15 +138,15 @@ func hashData(data []loss.Datum) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// partsFor says how many requests carry a step's rows: as many as asked for, or as few as the service's limit allows;
-// never more than there are rows, as those of a row stay together.
-func partsFor(maxBatch, accumulation int) func(rows, each int) int {
-	return func(rows, each int) int {
-		n := max(accumulation, 1)
+// partsFor says how many requests carry a step's sequences, each of which stay together: as many as asked for, or as few as
+// the service's limit allows; never more than there are to carry.
+func partsFor(maxBatch, accumulation int) func(n, each int) int {
+	return func(n, each int) int {
+		parts := max(accumulation, 1)
 		if maxBatch > 0 {
-			most := max(1, maxBatch/each) // rows a request
-			n = max(n, (rows+most-1)/most)
+			most := max(1, maxBatch/each)
+			parts = max(parts, (n+most-1)/most)
 		}
-		return max(1, min(n, rows))
+		return max(1, min(parts, n))
 	}
 }
