@@ -10,7 +10,6 @@ import (
 	"trainer/internal/chat"
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
-	"trainer/internal/grader"
 	"trainer/internal/hub"
 	"trainer/internal/tokenizer"
 	"trainer/loss"
@@ -31,8 +30,8 @@ type Inputs struct {
 	// Tokenizer is nil where rows come as tokens and no tokenizer is at hand.
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template
-	// Rewards grade what a loop that samples has drawn; nil elsewhere.
-	Rewards *grader.Set
+	// Graders are the rewards, opened; empty in a loop without them.
+	Graders Graders
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 }
@@ -51,9 +50,6 @@ func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inp
 	if err := in.openTemplate(&problems, sandbox); err != nil {
 		return nil, err
 	}
-	if r.Loop() == loss.Reinforcement {
-		in.openRewards(&problems)
-	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -62,14 +58,6 @@ func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inp
 		return nil, err
 	}
 	in.Data, in.Train, in.Held = data, data.Train, data.Held
-	if r.Loop() == loss.Reinforcement {
-		if err := in.checkTargets(&problems); err != nil {
-			return nil, err
-		}
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-	}
 	in.Seeds = Seeds{Order: seed("order", r.Seed), LoRA: seed("lora", r.Seed)}
 	if r.LoRA != nil && r.LoRA.Seed != nil {
 		in.Seeds.LoRA = *r.LoRA.Seed

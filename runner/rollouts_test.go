@@ -59,7 +59,7 @@ func newRollouts(t *testing.T, set ...string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Rewards = grader.New([]grader.Entry{{Type: "low", Grader: low{}, Weight: 1}})
+	in.Graders.Set = grader.New([]grader.Entry{{Type: "low", Grader: low{}, Weight: 1}})
 	p, err := runner.NewPlan(in)
 	if err != nil {
 		t.Fatal(err)

@@ -119,6 +119,9 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	if err := r.admit(); err != nil {
 		return Summary{}, err
 	}
+	if in.samples() && in.Graders.Set == nil {
+		return Summary{}, errors.New("the rewards of the recipe are not open")
+	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
 	if r.past.complete(len(p.Rates)) {
 		return r.idle(ctx, stop)

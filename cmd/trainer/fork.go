@@ -45,7 +45,9 @@ func (a *app) fork(c *cli.Context, dir string) error {
 	if err := sayable(r, w.shape); err != nil {
 		return err
 	}
-	return a.begin(hard, stop, r, start, w, filepath.Dir(dir), manner{json: c.Bool("json"), yes: c.Bool("yes")})
+	out := a.outside(c)
+	defer out.Close()
+	return a.begin(hard, stop, r, start, w, filepath.Dir(dir), manner{json: c.Bool("json"), yes: c.Bool("yes"), out: out})
 }
 
 // forked is the recipe of a fork. Where it begins is said by --from alone.

@@ -16,9 +16,9 @@ import (
 func (a *app) validate() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
-		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. With --online also what the\nservice would refuse.\n\n" +
+		Description: "Checks the file, every row of the data, the tests of the rewards, the plan, and the limits of a sandbox model. With --online also what the\nservice would refuse.\n\n" +
 			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}},
+		Flags: append([]cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer validate: give a recipe"}
@@ -117,7 +117,9 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"), start)
+	out := a.outside(c)
+	defer out.Close()
+	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"), start, out, true)
 	if err != nil {
 		return err
 	}
@@ -127,9 +129,9 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	for _, p := range in.Data.Identical {
 		v.Identical = append(v.Identical, p.Pos.String())
 	}
-	v.Notes = notes(in)
+	v.Notes, v.Unchecked = notes(in), in.Graders.Unchecked
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
-		v.Unchecked = []string{"what the service allows and asks for " + r.BaseModel + " (--online)"}
+		v.Unchecked = append(v.Unchecked, "what the service allows and asks for "+r.BaseModel+" (--online)")
 		if start != nil {
 			v.Unchecked = append(v.Unchecked, "whether the service has checkpoint "+start.CheckpointID+" (--online)")
 		}
