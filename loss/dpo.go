@@ -23,6 +23,9 @@ type DPO struct {
 
 func newDPO() *DPO { return &DPO{Beta: 0.1, Variant: Sigmoid} }
 
+// UsesReference implements Referenced.
+func (l *DPO) UsesReference() bool { return true }
+
 // Check implements Checker.
 func (l *DPO) Check() error {
 	err := cmp.Or(above("beta", l.Beta, 0), oneOf("variant", l.Variant, Sigmoid, Robust))

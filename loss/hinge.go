@@ -9,6 +9,9 @@ type Hinge struct {
 
 func newHinge() *Hinge { return &Hinge{Beta: 0.1} }
 
+// UsesReference implements Referenced.
+func (l *Hinge) UsesReference() bool { return true }
+
 // Check implements Checker.
 func (l *Hinge) Check() error { return above("beta", l.Beta, 0) }
 

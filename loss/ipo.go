@@ -11,6 +11,9 @@ type IPO struct {
 
 func newIPO() *IPO { return &IPO{Beta: 0.1, LengthNormalized: true} }
 
+// UsesReference implements Referenced.
+func (l *IPO) UsesReference() bool { return true }
+
 // Check implements Checker.
 func (l *IPO) Check() error { return above("beta", l.Beta, 0) }
 

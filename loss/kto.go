@@ -3,6 +3,7 @@ package loss
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // KTO learns from single rows that are labelled good or bad. With d = S − R and the reference point z it is
@@ -20,10 +21,42 @@ type KTO struct {
 
 func newKTO() *KTO { return &KTO{Beta: 0.1, DesirableWeight: 1, UndesirableWeight: 1} }
 
+// UsesReference implements Referenced.
+func (l *KTO) UsesReference() bool { return true }
+
 // Check implements Checker.
 func (l *KTO) Check() error {
 	return cmp.Or(above("beta", l.Beta, 0),
 		atLeast("desirable_weight", l.DesirableWeight, 0), atLeast("undesirable_weight", l.UndesirableWeight, 0))
+}
+
+// Companions implements Accompanied: the prompt of each sequence before the completion of the next, and of the last before
+// that of the first, Mismatched; none for a single sequence. A prompt ends where the weights begin.
+func (l *KTO) Companions(step []Datum) []Datum {
+	if len(step) < 2 {
+		return nil
+	}
+	out := make([]Datum, len(step))
+	for i, d := range step {
+		out[i] = mismatch(d, step[(i+1)%len(step)])
+	}
+	return out
+}
+
+// mismatch is the prompt of one sequence before the completion of another.
+func mismatch(prompt, completion Datum) Datum {
+	p, c := promptLen(prompt), promptLen(completion)
+	ids := slices.Concat(prompt.Input[:p], completion.Targets[c-1:])
+	weights := slices.Concat(prompt.Weights[:p-1], completion.Weights[c-1:])
+	return Datum{Input: ids[:len(ids)-1], Targets: ids[1:], Weights: weights, Mismatched: true}
+}
+
+// promptLen counts the tokens in front of the first that has a weight, at least 1: nothing predicts the first token.
+func promptLen(d Datum) int {
+	if i := slices.IndexFunc(d.Weights, func(w float64) bool { return w != 0 }); i >= 0 {
+		return i + 1
+	}
+	return len(d.Weights)
 }
 
 // Eval implements Loss; step has RefLogprobs and Desirable. Sequences that are Mismatched give z and nothing else; a row

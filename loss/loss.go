@@ -47,6 +47,20 @@ type Loss interface {
 	Eval(now [][]float64, step []Datum) (Result, error)
 }
 
+// Referenced is a Loss that may compare with the frozen reference: where UsesReference says so, its Datums have
+// RefLogprobs.
+type Referenced interface {
+	Loss
+	UsesReference() bool
+}
+
+// Accompanied is a Loss that is computed from more than the sequences it trains: Companions, made of those of a step, are
+// scored with them, stand behind them in what Eval is given, and get no gradient. There may be none.
+type Accompanied interface {
+	Loss
+	Companions(step []Datum) []Datum
+}
+
 // Loop is where a step's data come from; the loss type decides it.
 type Loop string
 

@@ -15,6 +15,14 @@ var formats = map[loss.Loop][]string{
 	loss.Distillation:  {"prompts"},
 }
 
+// Formats are the shapes of rows that the recipe's loss trains on.
+func (r *Recipe) Formats() []string {
+	if r.Loss.Type == "kto" {
+		return []string{"labelled"}
+	}
+	return formats[r.Loop()]
+}
+
 func (d *decoder) rows() {
 	ds := &d.r.Dataset
 	if len(ds.Validation) > 0 && ds.ValidationSplit != nil {
@@ -32,10 +40,7 @@ func (d *decoder) source(s Source) {
 	if strings.HasPrefix(s.Path, "https://") && s.SHA256 == nil && d.sound(s.Key+".sha256") {
 		d.refuse(s.Key+".sha256", "missing; what stands at an address can change: {path: …, sha256: …}")
 	}
-	want := formats[d.loop]
-	if d.r.Loss.Type == "kto" {
-		want = []string{"labelled"}
-	}
+	want := d.r.Formats()
 	if d.loop != "" && s.Format != "auto" && d.sound(s.Key+".format") && !slices.Contains(want, s.Format) {
 		d.refuse(s.Key+".format", "%s can't train on %s; it takes %s", d.r.Loss.Type, s.Format, strings.Join(want, ", "))
 	}

@@ -114,7 +114,8 @@ func (d *decoder) asserts(n *node, key string, v reflect.Value) {
 		full := join(key, p.name)
 		d.trace.note(full, p.value)
 		e := Expectation{Metric: p.name, At: "last", Key: p.name}
-		if i := strings.LastIndexByte(p.name, '@'); i >= 0 {
+		// A number behind the last @ is of the metric's own name, as in eval/pass@1.
+		if i := strings.LastIndexByte(p.name, '@'); i >= 0 && !wholeForm.MatchString(p.name[i+1:]) {
 			e.Metric, e.At = p.name[:i], p.name[i+1:]
 			if !slices.Contains(moments, e.At) {
 				d.add(p.at, full, "@%s is not one of @first, @best, @gain, @last%s", e.At, diag.DidYouMean(e.At, moments))

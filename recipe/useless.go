@@ -26,6 +26,9 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 		if d.loop == loss.Reinforcement && !d.trace.usesReference {
 			return "has no effect without a KL term: loss.params.beta (of grpo) and advantage.kl_coef are 0"
 		}
+		if k, ok := lossKind(d.r.Loss.Type); ok && k.Loop == loss.Preference && !comparesWithReference(k) {
+			return fmt.Sprintf("has no effect with %s, which compares with no reference", k.Name)
+		}
 	case "reference.source":
 		if id := n.get("checkpoint_id"); id != nil && !id.null {
 			return "has no effect beside checkpoint_id"
@@ -36,6 +39,11 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 		}
 	}
 	return ""
+}
+
+func comparesWithReference(k loss.Kind) bool {
+	l, ok := k.New().(loss.Referenced)
+	return ok && l.UsesReference()
 }
 
 func noReduction(name string) string {

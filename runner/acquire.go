@@ -72,16 +72,26 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if err := r.decide(ctx); err != nil {
 		return err
 	}
-	r.batches = &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
+	rows := &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
-	r.gradient = remote{r.in.Recipe.Loss.Params}
+	r.batches = rows
+	if r.in.samples() {
+		r.batches = newRollouts(r, rows)
+	}
+	r.gradient = r.newGradient()
 	if err := r.sift(); err != nil {
 		return err
 	}
 	if err := r.position(); err != nil || r.fulfilled() {
 		return err
 	}
+	if err := r.gradient.check(ctx, r); err != nil {
+		return err
+	}
 	if err := r.take(ctx, stop); err != nil {
+		return err
+	}
+	if err := r.gradient.open(ctx, stop, r); err != nil {
 		return err
 	}
 	if err := r.attend(ctx, stop); err != nil {
@@ -112,7 +122,7 @@ func (r *run) position() error {
 	if r.from = r.past.done(); r.until == 0 { // a rollback takes nothing from the steps of this life
 		r.until = len(r.plan.Rates)
 		if m := r.in.Recipe.Limits.MaxSteps; m != nil {
-			r.until = min(r.until, r.from+*m)
+			r.until = r.plan.Until(r.from, *m)
 		}
 	}
 	r.savedAt = time.Now()

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"trainer/internal/dataset"
 	"trainer/internal/diag"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -50,6 +52,12 @@ func (in *Inputs) Check(p *Plan, models []Model) (Chosen, diag.List) {
 	}
 	c.Limits = *limits
 	in.checkLimits(p, c.Limits, m.Name, &l)
+	if in.samples() && r.Compute.NumGeneratorReplicas == 0 {
+		l.Add(r.At("compute_config.num_generator_replicas"), "compute_config.num_generator_replicas", "0: nothing samples then, and %s trains on samples; use 1", r.Loss.Type)
+	}
+	if in.samples() && cfg.Generator != nil {
+		in.checkContext(cfg.Generator.ContextLength, m.Name, &l)
+	}
 	if r.Compute.NumGeneratorReplicas > 0 && cfg.Generator == nil {
 		l.Add(r.At("compute_config.num_generator_replicas"), "compute_config.num_generator_replicas", "%s has no generator on %s; use 0", m.Name, cfg.GPUType)
 	}
@@ -95,12 +103,68 @@ func (in *Inputs) checkLimits(p *Plan, lim TrainLimits, name string, l *diag.Lis
 		l.Add(r.At("lora_config.rank"), "lora_config.rank", "%s allows at most %d, got %d", name, lim.MaxRank, r.LoRA.Rank)
 	}
 	in.checkLengths(lim, name, l)
-	n := r.Train.GradientAccumulation
+	n, each := r.Train.GradientAccumulation, in.Train.PerRow()
+	if in.samples() {
+		in.checkSampled(p, lim, name, l)
+		return
+	}
+	most := lim.MaxBatchSize / each // rows a request
+	if lim.MaxBatchSize > 0 && most == 0 {
+		l.Add(r.At("base_model"), "base_model", "%s takes %d sequences a request, and a row is %d, which stay together", name, lim.MaxBatchSize, each)
+		return
+	}
 	if n > p.BatchSize {
 		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests for %d rows; at most one a row", n, p.BatchSize)
-	} else if n > 0 && lim.MaxBatchSize > 0 && (p.BatchSize+n-1)/n > lim.MaxBatchSize {
+	} else if n > 0 && most > 0 && (p.BatchSize+n-1)/n > most {
 		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests of %d rows; %s allows %d rows a request: use auto, or at least %d",
-			n, (p.BatchSize+n-1)/n, name, lim.MaxBatchSize, (p.BatchSize+lim.MaxBatchSize-1)/lim.MaxBatchSize)
+			n, (p.BatchSize+n-1)/n, name, most, (p.BatchSize+most-1)/most)
+	}
+}
+
+// checkSampled: a step of a loop that samples has at most so many sequences, and fewer where groups are dropped.
+func (in *Inputs) checkSampled(p *Plan, lim TrainLimits, name string, l *diag.List) {
+	r := in.Recipe
+	most := (p.BatchSize + r.Rollout.Minibatches - 1) / r.Rollout.Minibatches * p.GroupSize
+	if n := r.Train.GradientAccumulation; n > most {
+		l.Add(r.At("train.gradient_accumulation"), "train.gradient_accumulation", "%d requests for %d completions; at most one a completion", n, most)
+	}
+	g, ok := r.Loss.Params.(*loss.GRPO)
+	if !ok || g.AggType != loss.FixedHorizon {
+		return
+	}
+	const key = "loss.params.agg_type"
+	if r.Train.GradientAccumulation > 1 {
+		l.Add(r.At(key), key, "fixed_horizon is one request a step, since a request's horizon is the service's own; use token_mean, or gradient_accumulation: auto")
+	} else if lim.MaxBatchSize > 0 && most > lim.MaxBatchSize {
+		l.Add(r.At(key), key, "fixed_horizon is one request a step, of up to %d completions here, and %s takes %d; use token_mean, or more rollout.minibatches", most, name, lim.MaxBatchSize)
+	}
+}
+
+// checkContext holds prompt and completion to what the generators take, in training and in evaluation.
+func (in *Inputs) checkContext(context int, name string, l *diag.List) {
+	if context <= 0 {
+		return
+	}
+	for _, x := range []struct {
+		set *dataset.Set
+		key string
+		max int
+	}{
+		{in.Train, "rollout.sampling_params.max_tokens", in.Recipe.Rollout.SamplingParams.MaxTokens},
+		{in.Held, "eval.sampling_params.max_tokens", in.Recipe.Eval.SamplingParams.MaxTokens},
+	} {
+		if x.set == nil {
+			continue
+		}
+		longest := 0
+		for i := range x.set.Len() {
+			n, _ := x.set.Count(i)
+			longest = max(longest, n)
+		}
+		if longest+x.max > context {
+			l.Add(in.Recipe.At(x.key), x.key, "the longest prompt has %d tokens, and with %d sampled ones that is more than the context of %s, %d: use at most %d, or a smaller dataset.max_length",
+				longest, x.max, name, context, max(1, context-longest))
+		}
 	}
 }
 
@@ -114,9 +178,15 @@ func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
 	}
 	const shown = 5
 	found, longest := 0, 0
-	for _, s := range in.sets() {
+	sets := in.sets()
+	if in.samples() { // what is held out is not trained
+		lim.MaxSeqLength -= in.Recipe.Rollout.SamplingParams.MaxTokens
+		sets = sets[:1]
+		name += ", less rollout.sampling_params.max_tokens,"
+	}
+	for _, s := range sets {
 		for i := range s.Len() {
-			n, _ := s.Count(i)
+			n := s.Longest(i)
 			if n-1 <= lim.MaxSeqLength {
 				continue
 			}

@@ -46,12 +46,18 @@ const rows = `{"messages":[{"role":"user","content":"cat?"},{"role":"assistant",
 
 func newBench(t *testing.T, set ...string) *bench {
 	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "r.yaml")
 	text := "base_model: sandbox/bytes-tiny\nloss: {type: cross_entropy}\nlora_config: {rank: 8, alpha: 16}\n" +
 		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 3.0e-3}\n" +
 		"train: {batch_size: 2, epochs: 2}\neval: {every: 2, at_start: true}\ncheckpoint: {every: 3}\n"
-	for name, data := range map[string]string{"r.yaml": text, "rows.jsonl": rows} {
+	return benchOf(t, map[string]string{"r.yaml": text, "rows.jsonl": rows}, set...)
+}
+
+// benchOf is a bench of the recipe r.yaml among files.
+func benchOf(t *testing.T, files map[string]string, set ...string) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "r.yaml")
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -19,11 +19,16 @@ type had struct{ training, inference, evals map[int]bool }
 // follow submits what is due when done steps are applied, in the order: weights_sync, training checkpoint and its
 // witness, inference checkpoint, evaluation. What the journal already holds is not due.
 func (r *run) follow(ctx context.Context, f *flight, done int) error {
-	if r.in.Recipe.Compute.NumGeneratorReplicas > 0 && (done == r.from || done == r.until) {
+	source, samples := r.batches.(*fromRollouts)
+	if r.syncs(done) {
 		if err := r.batches.release(ctx, f.step); err != nil {
 			return err
 		}
-		if err := r.followSync(ctx, f, done); err != nil {
+		sync := r.followSync
+		if samples {
+			sync = func(ctx context.Context, f *flight, done int) error { return r.publish(ctx, f, source, done) }
+		}
+		if err := sync(ctx, f, done); err != nil {
 			return err
 		}
 	}
@@ -37,13 +42,21 @@ func (r *run) follow(ctx context.Context, f *flight, done int) error {
 			return err
 		}
 	}
+	if r.evalsAt(done) && samples {
+		return r.followSampling(ctx, f, source, done)
+	}
 	if r.evalsAt(done) {
 		return r.followEval(ctx, f, done)
 	}
 	return nil
 }
 
-func every(n *int, done int) bool { return n != nil && done > 0 && done%*n == 0 }
+// every says whether a cadence of n steps is due behind the done ones. Where a batch feeds several steps, one that falls
+// inside of it waits for its end.
+func (r *run) every(n *int, done int) bool {
+	per := r.plan.perBatch()
+	return n != nil && done > 0 && done%per == 0 && done / *n > (done-per) / *n
+}
 
 // savesAt says whether a training checkpoint follows the done steps.
 func (r *run) savesAt(done int) bool {
@@ -51,13 +64,13 @@ func (r *run) savesAt(done int) bool {
 	if done == 0 || r.had.training[done] {
 		return false
 	}
-	if every(c.Every, done) || done == r.until {
+	if r.every(c.Every, done) || done == r.until {
 		return true
 	}
 	if r.ledger.at(slot{step: done, kind: kindTraining}) != nil {
 		return true // its time had come in an earlier life, whose intent says so
 	}
-	return c.EveryDuration != nil && time.Since(r.savedAt) >= *c.EveryDuration
+	return done%r.plan.perBatch() == 0 && c.EveryDuration != nil && time.Since(r.savedAt) >= *c.EveryDuration
 }
 
 func (r *run) infersAt(done int) bool {
@@ -65,7 +78,7 @@ func (r *run) infersAt(done int) bool {
 	if done == 0 || r.had.inference[done] {
 		return false
 	}
-	return every(c.InferenceEvery, done) || done == len(r.plan.Rates) && c.InferenceAtEnd
+	return r.every(c.InferenceEvery, done) || done == len(r.plan.Rates) && c.InferenceAtEnd
 }
 
 // evalsAt says whether held-out rows are scored under the done steps.
@@ -77,7 +90,7 @@ func (r *run) evalsAt(done int) bool {
 	if done == 0 {
 		return e.AtStart
 	}
-	return every(e.Every, done) || done == r.until && e.AtEnd
+	return r.every(e.Every, done) || done == r.until && e.AtEnd
 }
 
 func (r *run) followSync(ctx context.Context, f *flight, done int) error {
@@ -180,19 +193,19 @@ func (r *run) harmless(done int, doing string, err error) error {
 
 // followEval submits the scoring of the held-out rows. Where no step is sent behind it, what fails is asked for again.
 func (r *run) followEval(ctx context.Context, f *flight, done int) error {
-	ops, sum, err := r.askEval(ctx, done, f.updates)
+	measure, err := r.gradient.evals(ctx, r, done, f.updates)
 	if err != nil {
 		return err
 	}
 	f.evals = true
 	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
-		err := r.evaluated(ctx, ops, sum, done, updates)
+		err := r.evaluated(ctx, measure, done, updates)
 		for range harmlessTries - 1 {
 			if done < r.until || r.tainted() != nil || costs(failureOf(err), false) != askAgain {
 				break
 			}
-			if ops, sum, err = r.askEval(ctx, done, updates); err == nil {
-				err = r.evaluated(ctx, ops, sum, done, updates)
+			if measure, err = r.gradient.evals(ctx, r, done, updates); err == nil {
+				err = r.evaluated(ctx, measure, done, updates)
 			}
 		}
 		return r.harmless(done, "evaluate", err)
@@ -200,46 +213,28 @@ func (r *run) followEval(ctx context.Context, f *flight, done int) error {
 	return nil
 }
 
-// askEval submits the held-out rows, a request for each max_batch_size of their examples; sum is their weight.
-func (r *run) askEval(ctx context.Context, done, updates int) (ops []*operation, sum float64, err error) {
-	n := r.in.Held.Len()
+// heldRows is how many of the held-out rows are scored.
+func (r *run) heldRows() int {
+	if r.in.Held == nil {
+		return 0
+	}
 	if l := r.in.Recipe.Eval.Limit; l != nil {
-		n = min(n, *l)
+		return min(r.in.Held.Len(), *l)
 	}
-	var ahead []loss.Datum // read, not yet submitted
-	for row, chunk := 0, 0; row < n || len(ahead) > 0; chunk++ {
-		for ; row < n && len(ahead) < max(1, r.limits.MaxBatch); row++ {
-			if ahead, err = r.heldOut(ahead, row); err != nil {
-				return nil, 0, err
-			}
-		}
-		data := ahead[:min(len(ahead), max(1, r.limits.MaxBatch))]
-		ahead = ahead[len(data):]
-		for _, d := range data {
-			for _, w := range d.Weights {
-				sum += w
-			}
-		}
-		p, err := r.session.Prepare(ctx, Forward{Loss: r.in.Recipe.Loss.Params, Data: data})
-		if err != nil {
-			return nil, 0, fmt.Errorf("prepare the evaluation: %w", err)
-		}
-		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: updates})
-		if err != nil {
-			return nil, 0, err
-		}
-		ops = append(ops, o...)
-	}
-	return ops, sum, nil
+	return r.in.Held.Len()
 }
 
-// heldOut appends the examples of a held-out row to data.
-func (r *run) heldOut(data []loss.Datum, i int) ([]loss.Datum, error) {
-	row, err := r.in.Held.Row(i)
-	if err != nil {
-		return nil, fmt.Errorf("evaluation: %w", drifted(err))
+// heldOut reads the examples of the held-out rows from lo up to hi.
+func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {
+	var data []loss.Datum
+	for i := lo; i < hi; i++ {
+		row, err := r.in.Held.Row(i)
+		if err != nil {
+			return nil, fmt.Errorf("evaluation: %w", drifted(err))
+		}
+		data = append(data, row.Data...)
 	}
-	return append(data, row.Data...), nil
+	return data, nil
 }
 
 // evalLoss is what an evaluation of rows measures.
@@ -248,17 +243,17 @@ const evalLoss = "eval/loss"
 // trainLoss is what a step of rows measures.
 const trainLoss = "train/loss"
 
-// evaluated makes eval/loss, per trained token, of the chunks, and lets the early stop judge it.
-func (r *run) evaluated(ctx context.Context, ops []*operation, sum float64, done, updates int) error {
-	total := 0.0
-	for _, o := range ops {
-		res, err := o.wait(ctx)
-		if err != nil {
-			return err
-		}
-		total += res.Loss
+// evaluated writes down what an evaluation has measured.
+func (r *run) evaluated(ctx context.Context, measure collect, done, updates int) error {
+	m, err := measure(ctx)
+	if err != nil {
+		return err
 	}
-	m := map[string]float64{evalLoss: total / sum}
+	return r.judged(m, done, updates)
+}
+
+// judged writes an evaluation down, and lets the early stop judge it.
+func (r *run) judged(m map[string]float64, done, updates int) error {
 	rec := measured{Gen: r.gen.gen, Done: done, Updates: updates, Metrics: finite(m)}
 	if err := r.journal.Append(recEval, rec.eval()); err != nil {
 		return &journalError{fmt.Errorf("journal the evaluation: %w", err)}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -93,7 +94,7 @@ func (l *ledger) lose(err error) {
 	l.taint(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, o := range l.order {
+	for _, o := range slices.Concat(l.order, l.beside) {
 		o.cut(err)
 	}
 }

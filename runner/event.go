@@ -18,7 +18,10 @@ const (
 	DownloadEvent EventKind = "download"
 	RetryEvent    EventKind = "retry"   // a request is tried again; Text says which and why
 	WarnEvent     EventKind = "warning" // Text
-	EndEvent      EventKind = "end"     // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
+	// SampleEvent: a completion of the rollout batch that the steps behind Done are trained on; Prompt as it was rendered, Text
+	// what was sampled, Metrics its reward, where it has one, advantage and tokens.
+	SampleEvent EventKind = "completion"
+	EndEvent    EventKind = "end" // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
 )
 
 // Event is plain data and survives JSON both ways: --json, events.jsonl and every sink read the same. Done counts the
@@ -28,6 +31,7 @@ type Event struct {
 	Kind    EventKind          `json:"kind"`
 	Done    int                `json:"done"`
 	Text    string             `json:"text,omitempty"`
+	Prompt  string             `json:"prompt,omitempty"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 }
 
@@ -55,15 +59,17 @@ type RunInfo struct {
 
 // Summary is how a life ended.
 type Summary struct {
-	Outcome    string // complete, interrupted, budget, failed
-	Begun      int    // steps that were done where the run began: of a fork
-	Done       int
-	Steps      int
-	CostUSD    float64
-	Saved      []Saved // newest first
-	Dir        string
-	LastLoss   float64  // train/loss of the last step; NaN when there is none
-	LastEval   float64  // eval/loss of the last evaluation; NaN when there is none
+	Outcome  string // complete, interrupted, budget, failed
+	Begun    int    // steps that were done where the run began: of a fork
+	Done     int
+	Steps    int
+	CostUSD  float64
+	Saved    []Saved // newest first
+	Dir      string
+	LastLoss float64 // train/loss of the last step; NaN when there is none
+	LastEval float64 // eval/loss of the last evaluation; NaN when there is none
+	// Last are the newest values of what a loop that samples is followed by: reward/mean, and what evaluations measure; by name.
+	Last       map[string]float64
 	Unreleased []string // what of ours may still be there
 	Twins      []string // resources that seem to be ours beside those that the run knows: a create was carried out twice
 	Idle       bool     // the run was complete before this life, which did nothing

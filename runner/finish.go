@@ -43,7 +43,7 @@ func (r *run) finish(ctx context.Context, err error) error {
 // refusedBetween says that the service refused to begin the next step: the session holds exactly the done ones.
 func (r *run) refusedBetween(done int, err error) bool {
 	var refused *Refused
-	return errors.As(err, &refused) && r.ledger.at(slot{step: done, kind: kindForwardBackward}) == nil
+	return errors.As(err, &refused) && r.ledger.at(slot{step: done, kind: kindForwardBackward}) == nil && r.ledger.at(slot{step: done, kind: kindCustom}) == nil
 }
 
 func (r *run) isSaved(done int, kind string) bool {
@@ -133,7 +133,7 @@ func (r *run) farewell(outcome string, err error) {
 func (r *run) tidy(outcome string) {
 	if r.ledger != nil {
 		r.ledger.unstage()
-		r.ledger.drop(r.ledger.ended())
+		r.ledger.drop(r.ledger.ended(r.doneSteps()))
 	}
 	if outcome != "complete" {
 		return
@@ -143,7 +143,11 @@ func (r *run) tidy(outcome string) {
 
 // clearInflight removes every stored request: those of sessions that are over are never sent again.
 func (r *run) clearInflight() {
-	if left, err := filepath.Glob(filepath.Join(r.inflight(), "*.json")); err == nil {
+	for _, of := range []string{bodyName("*"), outName("*")} {
+		left, err := filepath.Glob(filepath.Join(r.inflight(), of))
+		if err != nil {
+			continue
+		}
 		for _, name := range left {
 			_ = r.disk.Remove(name)
 		}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 
 	"trainer/loss"
 )
@@ -16,6 +17,10 @@ type Batch struct {
 	Hash  string        // SHA-256 of the tokens and raw weights, in order
 	// Metrics of the data: tokens, trained_tokens, epoch.
 	Metrics map[string]float64
+	// Losses are the losses of Parts, where they differ from the recipe's by part; nil: they do not.
+	Losses []loss.Loss
+	// Empty says why nothing of the step is trained; empty where something is.
+	Empty string
 }
 
 // batches gives the data of a step: the same step, the same batch, in any life. release returns once nothing needs the
@@ -25,23 +30,40 @@ type batches interface {
 	release(ctx context.Context, step int) error
 }
 
-// gradient leaves a batch's gradient at the service. prepare makes the requests of a step that are known ahead, and may
-// run steps ahead; submit is in step order, and puts optim in flight together with the last of its own.
+// gradient leaves a batch's gradient at the service. check refuses a run that can't go on, before a resource is asked for.
+// open and begin get what all steps need before the first of them, and end in order when stop does: open once the resource
+// is there, begin once the session is. prepare makes the requests of a step that are known ahead, and may run steps ahead; submit is in
+// step order, and puts optim in flight together with the last of its own. evals puts the scoring of the held-out rows in
+// flight.
 type gradient interface {
+	check(ctx context.Context, r *run) error
+	open(ctx, stop context.Context, r *run) error
+	begin(ctx, stop context.Context, r *run) error
 	prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error)
 	submit(ctx context.Context, l *ledger, b Batch, items []item, optim item) (collect, *operation, error)
+	evals(ctx context.Context, r *run, done, updates int) (collect, error)
 }
 
-// collect returns a step's metrics once its operations have ended.
+// collect returns the metrics of a step, or of an evaluation, once its operations have ended.
 type collect func(context.Context) (map[string]float64, error)
 
 // remote: the service computes the loss. Nothing is waited for.
 type remote struct{ loss loss.Loss }
 
+func (g remote) check(context.Context, *run) error { return nil }
+
+func (g remote) open(context.Context, context.Context, *run) error { return nil }
+
+func (g remote) begin(context.Context, context.Context, *run) error { return nil }
+
 func (g remote) prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error) {
 	items := make([]item, len(b.Parts))
 	for i, part := range b.Parts {
-		p, err := s.Prepare(ctx, Forward{Loss: g.loss, Data: part, Backward: true, Logprobs: b.Scale == 0})
+		l := g.loss
+		if b.Losses != nil {
+			l = b.Losses[i]
+		}
+		p, err := s.Prepare(ctx, Forward{Loss: l, Data: part, Backward: true, Logprobs: b.Scale == 0})
 		if err != nil {
 			return nil, err
 		}
@@ -60,6 +82,50 @@ func (g remote) submit(ctx context.Context, l *ledger, b Batch, items []item, op
 	}
 	parts := ops[:len(items)]
 	return func(ctx context.Context) (map[string]float64, error) { return gather(ctx, b, parts) }, ops[len(items)], nil
+}
+
+// evals asks for the held-out rows, a request for each max_batch_size of them, and makes eval/loss, per trained token, of the
+// answers.
+func (g remote) evals(ctx context.Context, r *run, done, updates int) (collect, error) {
+	var ops []*operation
+	sum := 0.0
+	var ahead []loss.Datum // read, not yet submitted
+	for row, chunk, n, most := 0, 0, r.heldRows(), max(1, r.limits.MaxBatch); row < n || len(ahead) > 0; chunk++ {
+		for ; row < n && len(ahead) < most; row++ {
+			more, err := r.heldOut(row, row+1)
+			if err != nil {
+				return nil, err
+			}
+			ahead = append(ahead, more...)
+		}
+		data := ahead[:min(len(ahead), most)]
+		ahead = ahead[len(data):]
+		for _, d := range data {
+			for _, w := range d.Weights {
+				sum += w
+			}
+		}
+		p, err := r.session.Prepare(ctx, Forward{Loss: g.loss, Data: data})
+		if err != nil {
+			return nil, fmt.Errorf("prepare the evaluation: %w", err)
+		}
+		o, err := r.ledger.submit(ctx, item{slot: slot{step: done, kind: kindEval, index: chunk}, body: p, expect: updates})
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, o...)
+	}
+	return func(ctx context.Context) (map[string]float64, error) {
+		total := 0.0
+		for _, o := range ops {
+			res, err := o.wait(ctx)
+			if err != nil {
+				return nil, err
+			}
+			total += res.Loss
+		}
+		return map[string]float64{evalLoss: total / sum}, nil
+	}, nil
 }
 
 // gather waits for the parts of a step: train/loss is per trained token whatever the reduction; the service's own

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"trainer/internal/chat"
@@ -89,19 +90,50 @@ func unbuilt(r *recipe.Recipe) diag.List {
 			l.Add(r.At(key), key, "not built yet; %s", instead)
 		}
 	}
-	if r.Loop() != loss.Supervised {
-		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
+	if r.Loop() == loss.Distillation {
+		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, the losses of preferences and those of reinforcement", r.Loss.Type, r.Loop())
 	}
-	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
-		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
+	if r.Loop() == loss.Reinforcement {
+		unbuiltRollout(r, no)
 	}
-	if b := r.Checkpoint.KeepBest; b != nil && r.Loop() == loss.Supervised && b.Metric != evalLoss && b.Metric != trainLoss {
-		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, evalLoss, trainLoss)
+	held := measuredBy(r)
+	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(held, e.Metric) {
+		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(held, ", "))
+	}
+	if r.Rollout != nil {
+		held = append(held, "reward/mean")
+	}
+	if b := r.Checkpoint.KeepBest; b != nil && b.Metric != trainLoss && !slices.Contains(held, b.Metric) {
+		l.Add(r.At("checkpoint.keep_best.metric"), "checkpoint.keep_best.metric", "%q is not what this loop measures; use %s or %s", b.Metric, strings.Join(held, ", "), trainLoss)
 	}
 	no(r.Logging.TensorBoard, "logging.tensorboard", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
 	return l
+}
+
+// unbuiltRollout names what the loop that samples does not do yet.
+func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) {
+	if g, ok := r.Loss.Params.(*loss.GRPO); ok {
+		no(g.Beta > 0, "loss.params.beta", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
+	}
+	no(r.Advantage.KLCoef > 0, "advantage.kl_coef", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
+	no(r.Advantage.ImportanceCap != nil, "advantage.importance_cap", "use null; the clip thresholds of the loss bound a ratio that is off")
+	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
+	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
+}
+
+// measuredBy are the metrics of an evaluation that a recipe can go by.
+func measuredBy(r *recipe.Recipe) []string {
+	switch {
+	case r.Rollout != nil:
+		return sampledBy(r)
+	case r.Loop() != loss.Preference:
+		return []string{evalLoss}
+	case r.Loss.Type == "kto":
+		return []string{evalLoss, "eval/rewards/margin"}
+	}
+	return []string{evalLoss, "eval/rewards/accuracy", "eval/rewards/margin"}
 }
 
 // LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.
@@ -120,6 +152,7 @@ func (in *Inputs) LeftOut() []string {
 	}
 	say(d.Dropped, func(c dataset.Counts) int { return c.Overlong }, "rows of more than %d tokens dropped, as dataset.overlong says", longest)
 	say(d.Cut, func(c dataset.Counts) int { return c.Cut }, "rows of more than %d tokens cut, as dataset.overlong says", longest)
+	say(d.Same, func(c dataset.Counts) int { return c.Same }, "pairs of two equal sides dropped, as dataset.on_identical_pair says")
 	return out
 }
 

@@ -12,12 +12,17 @@ import (
 // The kinds of operations as the journal and the keys spell them.
 const (
 	kindForwardBackward = "forward_backward"
+	kindForward         = "forward"   // scores a step before its gradient is made here
+	kindReference       = "reference" // scores under the weights that training starts from
+	kindCustom          = "custom_forward_backward"
 	kindOptimStep       = "optim_step"
 	kindSync            = "weights_sync"
 	kindTraining        = "training_checkpoint"
 	kindInference       = "inference_checkpoint"
 	kindEval            = "eval"
 	kindWitness         = "witness"
+	kindSample          = "sample"
+	kindEvalSample      = "eval_sample"
 )
 
 // slot names an operation within a session: the step that it is of, or the steps done that it follows.
@@ -30,14 +35,29 @@ type slot struct {
 
 // String names the operation as people count: from the first step, or by the steps done before it.
 func (s slot) String() string {
-	if s.mutating() {
+	if s.mutating() || s.kind == kindForward {
 		return fmt.Sprintf("%s of step %d", s.kind, s.step+1)
 	}
 	return fmt.Sprintf("%s after step %d", s.kind, s.step)
 }
 
 // mutating tells the kinds that change what is trained; the rest can be done again without harm.
-func (s slot) mutating() bool { return s.kind == kindForwardBackward || s.kind == kindOptimStep }
+func (s slot) mutating() bool {
+	return s.kind == kindForwardBackward || s.kind == kindCustom || s.kind == kindOptimStep
+}
+
+// scores tells the kinds whose log-probabilities are kept on the disk, as what follows is made of them.
+func (s slot) scores() bool {
+	return s.kind == kindForward || s.kind == kindReference || s.kind == kindEval
+}
+
+// needed tells the kinds that train nothing, and without which nothing is trained: a later life asks for them again,
+// however often they have failed.
+func (s slot) needed() bool { return s.kind == kindForward || s.kind == kindReference }
+
+// samples tells the kinds that draw completions: they go beside the trainer's operations, in no order with them, and what
+// they draw is stored.
+func (s slot) samples() bool { return s.kind == kindSample || s.kind == kindEvalSample }
 
 // tagged is an inactive_timeout that tells the resources of a run from those of others, since a resource has no name: up to
 // a minute longer, by a SHA-256 of the run and the attempt, and never above the longest that the service takes.

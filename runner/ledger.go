@@ -39,7 +39,8 @@ type ledger struct {
 	ops     map[slot]*operation
 	bodies  []*operation    // those whose bodies may be on disk
 	staged  map[string]bool // keys whose bodies are on disk ahead of their intents
-	order   []*operation    // those of this session, by pos
+	order   []*operation    // those of the trainer in this session, by pos
+	beside  []*operation    // the samples in flight
 	pos     int             // of the next intent
 	witness stored          // the newest: its body is kept to ask again whether keys of its age live
 	spoiled error           // why the session is tainted, nil while it is not
@@ -55,6 +56,8 @@ type operation struct {
 	id     string
 	expect int // updates after it
 	digest func(*Result)
+	body   string // SHA-256 of an answer's request that an earlier life has journaled
+	out    string // SHA-256 of the file that keeps its log-probabilities; empty: there is none
 	done   chan struct{}
 	cut    context.CancelCauseFunc // ends the wait for it
 	res    Result
@@ -102,7 +105,7 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 	var fresh []int
 	items = slices.Clone(items)
 	for i := range items {
-		items[i].slot = l.attempt(items[i].slot)
+		items[i].slot = l.attempt(items[i])
 		if ops[i] = l.at(items[i].slot); ops[i] == nil {
 			fresh = append(fresh, i)
 		}
@@ -132,10 +135,13 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 // harmlessTries is how often what trains nothing is asked for.
 const harmlessTries = 3
 
-// attempt is s under the number that is due: what trains nothing can be asked for anew where an earlier one has failed.
-func (l *ledger) attempt(s slot) slot {
-	for !s.mutating() && s.attempt < harmlessTries-1 {
-		if o := l.at(s); o == nil || !o.final() || o.err == nil {
+// attempt is it's slot under the number that is due: what trains nothing can be asked for anew where an earlier one has
+// failed, or was of another plan.
+func (l *ledger) attempt(it item) slot {
+	s := it.slot
+	for !s.mutating() && (s.needed() || s.attempt < harmlessTries-1) {
+		o := l.at(s)
+		if o == nil || !o.final() || o.err == nil && !(s.kind == kindReference && o.body != "" && o.body != hashOf(it.body.Body)) {
 			break
 		}
 		s.attempt++
@@ -254,7 +260,7 @@ func (l *ledger) send(ctx context.Context, it item) (*operation, error) {
 		l.testify(stored{key, id, it.body})
 	}
 	l.follow(ctx, o)
-	if l.serial {
+	if l.serial && !it.slot.samples() {
 		if _, err := o.wait(ctx); err != nil && it.slot.mutating() {
 			return nil, err
 		}
@@ -328,7 +334,11 @@ func (l *ledger) follow(ctx context.Context, o *operation) {
 	ctx, o.cut = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	l.ops[o.slot] = o
-	l.order = append(l.order, o)
+	if o.slot.samples() {
+		l.beside = append(slices.DeleteFunc(l.beside, (*operation).final), o)
+	} else {
+		l.order = append(l.order, o)
+	}
 	l.bodies = append(l.bodies, o)
 	l.mu.Unlock()
 	l.waits.Go(func() {
@@ -346,7 +356,7 @@ func (l *ledger) follow(ctx context.Context, o *operation) {
 }
 
 // record journals the end of o. An error that is no end of the operation, such as a cancelled wait, leaves it open.
-func (l *ledger) record(ctx context.Context, o *operation) error {
+func (l *ledger) record(ctx context.Context, o *operation) (err error) {
 	rec := resultRecord{Key: o.key, Status: "COMPLETED", How: "answer"}
 	if o.err != nil {
 		return l.fail(o, rec)
@@ -354,13 +364,27 @@ func (l *ledger) record(ctx context.Context, o *operation) error {
 	if o.digest != nil {
 		o.digest(&o.res)
 	}
+	if o.slot.scores() && o.res.Logprobs != nil {
+		if err := l.keep(o); err != nil {
+			return err
+		}
+		rec.Out = o.out
+	}
 	rec.TokenLoss = o.res.TokenLoss
 	if o.op == OpForwardBackward {
 		rec.Loss = &o.res.Loss
 	}
+	if o.slot.samples() {
+		if rec.Out, err = l.keepSamples(o); err != nil {
+			return err
+		}
+	}
 	rec.Metrics, rec.Step, rec.Version, rec.Checkpoint = finite(o.res.Metrics), o.res.Step, o.res.Version, o.res.Checkpoint
 	if err := l.journal.Add(recResult, rec); err != nil {
 		return fmt.Errorf("journal the result of %s: %w", o.slot.kind, err)
+	}
+	if o.slot.samples() {
+		return nil
 	}
 	return l.watch(ctx, o)
 }

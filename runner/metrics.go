@@ -109,6 +109,7 @@ func (r *run) stepped(m measured) {
 	if v, ok := m.Metrics["train/loss"]; ok {
 		r.summary.LastLoss = v
 	}
+	r.summary.follow(m.Metrics)
 }
 
 func (r *run) noteEval(m measured) {
@@ -118,6 +119,7 @@ func (r *run) noteEval(m measured) {
 	if v, ok := m.Metrics[evalLoss]; ok {
 		r.summary.LastEval = v
 	}
+	r.summary.follow(m.Metrics)
 }
 
 func (r *run) noteSave(c checkpointRecord) {

@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
+	"trainer/loss"
 	"trainer/recipe"
 	"trainer/schedule"
 )
@@ -21,11 +23,14 @@ func NewPlan(in *Inputs) (*Plan, error) {
 	if in.Held != nil {
 		p.Held = in.Held.Len()
 	}
+	if ro := r.Rollout; ro != nil {
+		p.BatchSize, p.GroupSize, p.StepsPerBatch = ro.BatchSize, ro.GroupSize, ro.Minibatches*ro.NumIterations
+	}
 	p.BatchesPerEpoch = p.Rows / p.BatchSize
 	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
 		p.BatchesPerEpoch++
 	}
-	if err := in.Start.fits(r); err != nil {
+	if err := cmp.Or(in.Start.fits(r), in.Start.compares(r)); err != nil {
 		return nil, err
 	}
 	var l diag.List
@@ -54,24 +59,40 @@ func orList(err error, l diag.List) error {
 
 // length is the number of optimiser steps, and sets Epochs.
 func (p *Plan) length(r *recipe.Recipe, l *diag.List) int {
-	if p.BatchesPerEpoch == 0 {
-		l.Add(r.At("train.batch_size"), "train.batch_size", "an epoch has %d rows, fewer than the batch of %d, and train.drop_last drops what is left: nothing would train", p.Rows, p.BatchSize)
+	if key := batchKey(r); p.BatchesPerEpoch == 0 {
+		l.Add(r.At(key), key, "an epoch has %d rows, fewer than the batch of %d, and train.drop_last drops what is left: nothing would train", p.Rows, p.BatchSize)
 		return 0
 	}
+	if _, ok := r.Loss.Params.(loss.Accompanied); ok && p.BatchSize < 2 {
+		l.Add(r.At("train.batch_size"), "train.batch_size", "%s takes at least 2 rows a step: it also scores each prompt before the completion of another row", r.Loss.Type)
+		return 0
+	}
+	per := p.perBatch()
 	if n := r.Train.NumSteps; n != nil {
-		p.Epochs = float64(*n) / float64(p.BatchesPerEpoch)
+		p.Epochs = float64(*n) / float64(p.BatchesPerEpoch*per)
+		if *n%per != 0 {
+			l.Add(r.At("train.num_steps"), "train.num_steps", "must be a multiple of the %d steps that a rollout batch feeds (minibatches × num_iterations), as %d or %d, got %d", per, max(1, *n/per)*per, (*n/per+1)*per, *n)
+		}
 		if *n > maxSteps {
 			l.Add(r.At("train.num_steps"), "train.num_steps", "must be at most %d, got %d", maxSteps, *n)
 		}
 		return *n
 	}
 	p.Epochs = *r.Train.Epochs
-	n := math.Ceil(p.Epochs*float64(p.BatchesPerEpoch) - 1e-9)
+	n := math.Ceil(p.Epochs*float64(p.BatchesPerEpoch)-1e-9) * float64(per)
 	if n > maxSteps {
 		l.Add(r.At("train.epochs"), "train.epochs", "%v epochs of %d batches are more than %d steps", p.Epochs, p.BatchesPerEpoch, maxSteps)
 		return 0
 	}
-	return max(1, int(n))
+	return max(per, int(n))
+}
+
+// batchKey is where the size of a batch of rows stands.
+func batchKey(r *recipe.Recipe) string {
+	if r.Rollout != nil {
+		return "rollout.batch_size"
+	}
+	return "train.batch_size"
 }
 
 // rates evaluates the schedule, here and nowhere else.
@@ -96,13 +117,17 @@ func (p *Plan) rates(r *recipe.Recipe, steps int, l *diag.List) error {
 
 // count adds up the tokens of all steps, row by row, in the order in which they will be trained.
 func (p *Plan) count(in *Inputs, steps int) {
-	for done := 0; done < steps; done += p.BatchesPerEpoch {
+	batches, each := steps/p.perBatch(), int64(max(1, p.GroupSize))
+	for done := 0; done < batches; done += p.BatchesPerEpoch {
 		order := in.Train.Order(in.Seeds.Order, done/p.BatchesPerEpoch)
-		n := min(len(order), min(p.BatchesPerEpoch, steps-done)*p.BatchSize)
+		n := min(len(order), min(p.BatchesPerEpoch, batches-done)*p.BatchSize)
 		for _, i := range order[:n] {
 			tokens, trained := in.Train.Count(i)
-			p.Tokens += int64(tokens)
+			p.Tokens += int64(tokens) * each
 			p.Trained += int64(trained)
+		}
+		if ro := in.Recipe.Rollout; ro != nil {
+			p.Sampled += int64(n*ro.GroupSize) * int64(ro.SamplingParams.MaxTokens)
 		}
 	}
 	p.Lengths = histogram(in.Train)
@@ -112,7 +137,7 @@ func (p *Plan) count(in *Inputs, steps int) {
 func histogram(s *dataset.Set) Histogram {
 	var h Histogram
 	for i := range s.Len() {
-		n, _ := s.Count(i)
+		n := s.Longest(i)
 		h.Longest = max(h.Longest, n)
 	}
 	for b := 16; ; b *= 2 {
@@ -123,7 +148,7 @@ func histogram(s *dataset.Set) Histogram {
 	}
 	h.Counts = make([]int, len(h.Bounds))
 	for i := range s.Len() {
-		n, _ := s.Count(i)
+		n := s.Longest(i)
 		for j, b := range h.Bounds {
 			if n <= b {
 				h.Counts[j]++

@@ -3,6 +3,7 @@ package runner
 import (
 	"time"
 
+	"trainer/internal/rollout"
 	"trainer/loss"
 	"trainer/recipe"
 )
@@ -13,8 +14,10 @@ type OpName string
 // The operations that a run asks for.
 const (
 	OpForwardBackward     OpName = "forward-backward"
+	OpCustom              OpName = "custom-forward-backward"
 	OpOptimStep           OpName = "optim-step"
 	OpWeightsSync         OpName = "weights-sync"
+	OpSample              OpName = "sample"
 	OpTrainingCheckpoint  OpName = "training-checkpoint"
 	OpInferenceCheckpoint OpName = "inference-checkpoint"
 )
@@ -30,6 +33,12 @@ type (
 		Backward bool
 		Logprobs bool // return them, [B][T]
 	}
+	// Custom accumulates the gradients of a loss that is computed here: Grads[i][t] is its derivative by the log-probability
+	// of Data[i].Targets[t], and is used as it is; Weights of Data mask nothing.
+	Custom struct {
+		Data  []loss.Datum
+		Grads [][]float64 // [B][T]
+	}
 	// Optim takes one optimiser step at Rate over what has accumulated.
 	Optim struct {
 		Optimizer recipe.Optimizer
@@ -37,6 +46,13 @@ type (
 	}
 	// Sync publishes the trainer's weights to the generators.
 	Sync struct{ Mode string } // as rollout.weight_sync_type spells it
+	// Sample draws N completions of each prompt under the weights that the generators serve. Prompts is [P][T], token ids.
+	Sample struct {
+		Prompts [][]int32
+		Params  recipe.Sampling
+		N       int
+		Seed    *int64 // nil: none is sent
+	}
 	// Save makes a checkpoint: for training on, or for inference.
 	Save struct{ Inference bool }
 )
@@ -45,10 +61,16 @@ type (
 func (Forward) Name() OpName { return OpForwardBackward }
 
 // Name implements Op.
+func (Custom) Name() OpName { return OpCustom }
+
+// Name implements Op.
 func (Optim) Name() OpName { return OpOptimStep }
 
 // Name implements Op.
 func (Sync) Name() OpName { return OpWeightsSync }
+
+// Name implements Op.
+func (Sample) Name() OpName { return OpSample }
 
 // Name implements Op.
 func (s Save) Name() OpName {
@@ -78,7 +100,8 @@ type Result struct {
 	Step       int64       // after an optim step; of a checkpoint
 	Version    int64       // of a sync
 	Checkpoint *SavedCheckpoint
-	TokenLoss  *float64 // Σ w·(−ℓ), made of Logprobs by who asked for them
+	Samples    []rollout.Samples // of a sample, one a prompt
+	TokenLoss  *float64          // Σ w·(−ℓ), made of Logprobs by who asked for them
 }
 
 // SavedCheckpoint is a checkpoint at the service. Registered is the id in the project's models, empty where the service

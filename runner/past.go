@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ type past struct {
 	steps     []measured
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
-	forgotten map[string]string // ids of saves that are not kept: why
+	rollouts  map[int]rolloutRecord // by batch: those sampled under weights of the lineage
+	forgotten map[string]string     // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
 	meters    map[string]meterRecord // by resource, the newest
@@ -56,6 +58,7 @@ type generation struct {
 	from      origin
 	started   *sessionRecord // nil until RUNNING was seen
 	base      *int64         // the service's step less ours; nil until the first answer fixes it
+	reference bool           // it is only scored in
 	spoiled   bool           // a life saw that it holds what is not in the plan
 	closed    bool
 	witnesses []witnessRecord
@@ -66,7 +69,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
+	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -146,6 +149,9 @@ var readers = map[string]func(p *past, data []byte) error{
 	recCheckpoint: func(p *past, d []byte) error {
 		return into(d, p.checkpoint)
 	},
+	recRollout: func(p *past, d []byte) error {
+		return into(d, func(v rolloutRecord) { p.rollouts[v.Batch] = v })
+	},
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
@@ -180,7 +186,9 @@ func (p *past) create(v createRecord) {
 	if v.Gen != nil {
 		gen = *v.Gen
 	}
-	p.begin(newGeneration(gen, v.Attempt, from))
+	g := newGeneration(gen, v.Attempt, from)
+	g.reference = v.Reason == toCompare
+	p.begin(g)
 }
 
 // opens takes from the create of a session what it was decided for.
@@ -196,7 +204,7 @@ func (p *past) opens(v createRecord) {
 		}
 	}
 	switch v.Reason {
-	case toRollBack:
+	case toRollBack, toCompare:
 		p.fruitless++
 	case toSkip:
 		p.leftOut++
@@ -217,6 +225,7 @@ func newGeneration(gen, attempt int, from origin) *generation {
 // begin cuts the lineage where g begins, and makes g its last generation.
 func (p *past) begin(g *generation) {
 	p.cut(g.from.Done)
+	maps.DeleteFunc(p.rollouts, func(_ int, v rolloutRecord) bool { return v.Version > g.from.Updates })
 	p.gens = append(p.gens, g)
 }
 
@@ -427,11 +436,19 @@ func (p *past) summary(dir string, steps int) Summary {
 			s.LastLoss = v
 		}
 	}
+	for _, m := range p.steps[max(0, len(p.steps)-1):] {
+		s.follow(m.Metrics)
+	}
 	for d := p.done(); d >= 0; d-- {
-		if v, ok := p.evals[d].Metrics[evalLoss]; ok {
-			s.LastEval = v
-			break
+		m := p.evals[d].Metrics
+		if len(m) == 0 {
+			continue
 		}
+		s.follow(m)
+		if v, ok := m[evalLoss]; ok {
+			s.LastEval = v
+		}
+		break
 	}
 	for _, c := range slices.Backward(p.saves) {
 		s.Saved = append(s.Saved, c.saved())

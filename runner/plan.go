@@ -8,15 +8,29 @@ type Plan struct {
 	Rates           []float64 `json:"rates"` // learning rate of each step, [steps]
 	BatchesPerEpoch int       `json:"batches_per_epoch"`
 	Epochs          float64   `json:"epochs"`
-	BatchSize       int       `json:"batch_size"`      // rows a step
+	BatchSize       int       `json:"batch_size"`      // rows a step; prompts a rollout batch
 	Rows            int       `json:"rows"`            // rows an epoch, after weights
 	Held            int       `json:"validation_rows"` // validation rows
 	Tokens          int64     `json:"tokens"`          // of all steps
 	Trained         int64     `json:"trained_tokens"`  // of which carry a weight
 	Warmup          int       `json:"warmup_steps"`    // steps
 	Lengths         Histogram `json:"lengths"`
-	Lock            Lock      `json:"lock"`
-	Cost            *Cost     `json:"cost"` // nil without a price
+	// Of the loops that sample, 0 elsewhere: completions a prompt, optimiser steps that a rollout batch feeds, and the most
+	// tokens that all steps can sample. Tokens are then those of the prompts, each once a completion.
+	GroupSize     int   `json:"group_size,omitempty"`
+	StepsPerBatch int   `json:"steps_per_batch,omitempty"`
+	Sampled       int64 `json:"max_sampled_tokens,omitempty"`
+	Lock          Lock  `json:"lock"`
+	Cost          *Cost `json:"cost"` // nil without a price
+}
+
+// perBatch is how many steps a batch feeds: 1 where nothing is sampled.
+func (p *Plan) perBatch() int { return max(1, p.StepsPerBatch) }
+
+// Until is where a life ends that begins behind from steps and may take most: a rollout batch is trained to its end.
+func (p *Plan) Until(from, most int) int {
+	per := p.perBatch()
+	return min(len(p.Rates), (from+most+per-1)/per*per)
 }
 
 // Histogram counts rows by their length in tokens: Counts[i] have at most Bounds[i] tokens and more than Bounds[i-1].

@@ -28,6 +28,8 @@ const (
 	recStopped    = "stopped"
 	recEnd        = "end"
 	recSalvage    = "salvage"
+	recBatch      = "batch"
+	recRollout    = "rollout"
 )
 
 type runRecord struct {
@@ -204,6 +206,30 @@ type resultRecord struct {
 	Version    int64              `json:"version,omitempty"`
 	Checkpoint *SavedCheckpoint   `json:"checkpoint,omitempty"`
 	TokenLoss  *float64           `json:"token_loss,omitempty"` // Σ w·(−ℓ) where log-probabilities came back
+	Out        string             `json:"out_sha256,omitempty"` // of the file that keeps the log-probabilities, or what was sampled
+}
+
+// batchRecord is what a rollout batch is about to sample: prompts, for the first time or (Draw above 0) once more, under the
+// weights of Version optimiser steps of the lineage.
+type batchRecord struct {
+	Batch   int    `json:"batch"`
+	Draw    int    `json:"draw"`
+	Prompts string `json:"prompts_sha256"`
+	Version int    `json:"version"`
+}
+
+// rolloutRecord is a rollout batch that is on disk with rewards and advantages. Version counts the optimiser steps of the
+// lineage in the weights that sampled it, Served is how the service counts them.
+type rolloutRecord struct {
+	Batch   int    `json:"batch"`
+	Gen     int    `json:"gen"`
+	Draws   int    `json:"draws"`
+	File    string `json:"file"` // in the run folder
+	SHA256  string `json:"sha256"`
+	Version int    `json:"version"`
+	Served  int64  `json:"weights_version"`
+	Kept    int    `json:"kept"` // groups
+	Dropped int    `json:"dropped"`
 }
 
 // stepRecord is a step of the lineage. Metrics are its part of the metrics line.

@@ -26,6 +26,6 @@ func (r *run) room() error {
 func (r *run) needs() int64 {
 	const perToken, perStep = 32, 4 << 10
 	steps := int64(len(r.plan.Rates))
-	inFlight := r.plan.Tokens / max(steps, 1) * perToken * int64(2+r.lookahead())
+	inFlight := (r.plan.Tokens + r.plan.Sampled) / max(steps, 1) * perToken * int64(2+r.lookahead())
 	return leastRoom + journal.ReserveSize + inFlight + (steps-int64(r.past.done()))*perStep
 }

@@ -21,7 +21,7 @@ type fromRows struct {
 	batch     int // rows a step
 	perEpoch  int // steps an epoch
 	reduction string
-	parts     func(rows int) int // requests that carry so many rows
+	parts     func(n, each int) int // requests that carry n times so many sequences, which stay together
 
 	mu    sync.Mutex
 	epoch int
@@ -41,7 +41,13 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 		data = append(data, row.Data...)
 		places = append(places, row.At.String())
 	}
-	b, err := assemble(data, f.reduction, f.parts(len(data)))
+	each := 1
+	if f.reduction == "" { // a loss that compares: what it compares stays together
+		if each = len(data) / len(rows); each*len(rows) != len(data) {
+			return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
+		}
+	}
+	b, err := assemble(data, f.reduction, f.parts(len(data)/each, each), each)
 	if err != nil {
 		return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
 	}
@@ -72,12 +78,17 @@ func (f *fromRows) rows(step int) []int {
 	return f.order[lo:min(lo+f.batch, len(f.order))]
 }
 
-// assemble reduces data over the whole step, then cuts it into parts of nearly equal row counts.
-func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
-	reduced, err := loss.Reduce(data, reduction)
-	if err != nil {
-		return Batch{}, err
+// assemble reduces data over the whole step, where the loss has a reduction, then cuts it into parts of nearly equal
+// counts; so many sequences each stay together.
+func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, error) {
+	reduced := data
+	if reduction != "" {
+		var err error
+		if reduced, err = loss.Reduce(data, reduction); err != nil {
+			return Batch{}, err
+		}
 	}
+	n := len(data) / each
 	b := Batch{Hash: hashData(data), Metrics: map[string]float64{}}
 	tokens, trained := 0, 0
 	for _, d := range data {
@@ -97,7 +108,7 @@ func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
 	}
 	b.Metrics["tokens"], b.Metrics["trained_tokens"] = float64(tokens), float64(trained)
 	for i := range parts {
-		lo, hi := i*len(data)/parts, (i+1)*len(data)/parts
+		lo, hi := i*n/parts*each, (i+1)*n/parts*each
 		raw := make([][]float64, 0, hi-lo)
 		for _, d := range data[lo:hi] {
 			raw = append(raw, d.Weights)
@@ -107,7 +118,7 @@ func assemble(data []loss.Datum, reduction string, parts int) (Batch, error) {
 	return b, nil
 }
 
-// hashData is over the tokens and the weights of data, in order.
+// hashData is over the tokens and the weights of data, in order, and what else of them is trained on.
 func hashData(data []loss.Datum) string {
 	h := sha256.New()
 	var buf []byte
@@ -117,20 +128,25 @@ func hashData(data []loss.Datum) string {
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(d.Input[t]))
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(d.Targets[t]))
 			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Weights[t]))
+			if d.Advantages != nil {
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Advantages[t]))
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.OldLogprobs[t]))
+			}
 		}
 		h.Write(buf)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// partsFor says how many requests carry a step's rows: as many as asked for, or as few as the service's limit allows;
-// never more than there are rows.
-func partsFor(maxBatch, accumulation int) func(rows int) int {
-	return func(rows int) int {
-		n := max(accumulation, 1)
+// partsFor says how many requests carry a step's sequences, each of which stay together: as many as asked for, or as few as
+// the service's limit allows; never more than there are to carry.
+func partsFor(maxBatch, accumulation int) func(n, each int) int {
+	return func(n, each int) int {
+		parts := max(accumulation, 1)
 		if maxBatch > 0 {
-			n = max(n, (rows+maxBatch-1)/maxBatch)
+			most := max(1, maxBatch/each)
+			parts = max(parts, (n+most-1)/most)
 		}
-		return max(1, min(n, rows))
+		return max(1, min(parts, n))
 	}
 }

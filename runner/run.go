@@ -42,7 +42,9 @@ type World struct {
 	Hear      func(func(Event))
 	// Alone holds a lock of this machine, while a resource is asked for, until free is called; it waits as long as ctx
 	// lasts. nil: there is no other run to wait for.
-	Alone func(ctx context.Context) (free func(), err error)
+	// References is the folder that runs share for what a reference says of their rows; empty: each keeps its own.
+	References string
+	Alone      func(ctx context.Context) (free func(), err error)
 	// Remember writes down where the run is, on disk when it returns, before anything is asked for that bills; nil: nowhere.
 	Remember func(runID string) error
 }
@@ -117,6 +119,9 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	}
 	if err := r.admit(); err != nil {
 		return Summary{}, err
+	}
+	if in.samples() && in.Graders.Set == nil {
+		return Summary{}, errors.New("the rewards of the recipe are not open")
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
 	if r.past.complete(len(p.Rates)) {
@@ -239,6 +244,9 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	defer halt(nil)
 	closing := r.lease.watch(ctx, halt)
 	defer closing()
+	if err := r.gradient.begin(ctx, watched, r); err != nil {
+		return r.finish(ctx, err)
+	}
 	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
 	quiet := context.AfterFunc(watched, func() { r.tellStop(context.Cause(watched)) })
 	err := r.train(ctx, watched)

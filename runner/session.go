@@ -17,7 +17,7 @@ func (r *run) attend(ctx, stop context.Context) error {
 		return err
 	}
 	g := r.past.last()
-	if g != nil && g.id != "" && !g.closed && !g.tainted() {
+	if g != nil && g.id != "" && !g.closed && !g.tainted() && !g.reference {
 		err := r.join(ctx, stop, g)
 		var foreign *Foreign
 		if err == nil || errors.As(err, &foreign) || ctx.Err() != nil || !doubted(err) {
@@ -131,11 +131,11 @@ func (r *run) begin(ctx, stop context.Context) error {
 }
 
 // because is what a session is opened for.
-func (r *run) because(gen int) string {
+func (r *run) because() string {
 	switch {
 	case r.reason != "":
 		return r.reason
-	case gen == 0:
+	case !slices.ContainsFunc(r.past.gens, func(g *generation) bool { return !g.reference }):
 		return toStart
 	case r.stretches > 1:
 		return toRollBack
@@ -168,6 +168,9 @@ func (r *run) sessionSpec(g *generation) SessionSpec {
 
 // loadsOptimizer: a checkpoint of the run's own brings all of its state.
 func (r *run) loadsOptimizer(from origin) bool {
+	if r.reason == toCompare {
+		return false
+	}
 	if s := r.in.Start; s != nil && from.CheckpointID == s.CheckpointID {
 		return s.LoadOptimizer
 	}

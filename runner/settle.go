@@ -74,6 +74,12 @@ func (l *ledger) answered(s slot, in intentRecord, res resultRecord, id string) 
 	if res.Loss != nil {
 		o.res.Loss = *res.Loss
 	}
+	o.out, o.body = res.Out, in.Body
+	if s.samples() && res.Out != "" {
+		o.res.Samples, o.err = l.keptSamples(in.Key, res.Out)
+	} else if res.Out != "" && l.outLost(o) {
+		o.err = ErrGone // of a step that is done nobody asks for it again
+	}
 	if res.Status != "COMPLETED" {
 		o.err = &Failed{Op: opOf(s.kind), Code: res.Code, Message: "as the journal says"}
 	}
@@ -88,12 +94,16 @@ func opOf(kind string) OpName {
 	switch kind {
 	case kindOptimStep:
 		return OpOptimStep
+	case kindCustom:
+		return OpCustom
 	case kindSync:
 		return OpWeightsSync
 	case kindTraining:
 		return OpTrainingCheckpoint
 	case kindInference:
 		return OpInferenceCheckpoint
+	case kindSample, kindEvalSample:
+		return OpSample
 	}
 	return OpForwardBackward
 }
@@ -201,13 +211,14 @@ func (l *ledger) recallWitness(g *generation) {
 }
 
 // ended are the operations that have a result in the journal now; drop removes their bodies once that is on disk. The
-// newest witness keeps its own, since it may be asked again.
-func (l *ledger) ended() []*operation {
+// newest witness keeps its own, since it may be asked again, and so does what was scored for more than done steps, since
+// it may be read again.
+func (l *ledger) ended(done int) []*operation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var ops []*operation
 	for _, o := range l.bodies {
-		if o.final() && o.key != l.witness.key {
+		if o.final() && o.key != l.witness.key && (o.out == "" || o.slot.step < done) {
 			ops = append(ops, o)
 		}
 	}
@@ -219,6 +230,9 @@ func (l *ledger) drop(ops []*operation) {
 	for _, o := range ops {
 		dropped[o] = true
 		_ = l.disk.Remove(l.path(o.key)) // a body left behind does no harm
+		if o.out != "" {
+			_ = l.disk.Remove(l.outPath(o.key))
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

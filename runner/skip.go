@@ -20,6 +20,7 @@ const (
 	toRollBack = "rollback"
 	toSkip     = "skip_batch" // a rollback that leaves out a step whose loss was not finite
 	toSkipStep = "skip_step"  // a resume that leaves out the step that it was told to
+	toCompare  = "reference"  // a session that is only scored in, under the weights of reference.checkpoint_id
 )
 
 // failed is the operation that made the last session unfit to train on: the first one that trains and FAILED in it.
@@ -124,15 +125,15 @@ func (r *run) rowsOf(s slot) []string {
 	if err != nil {
 		return nil
 	}
-	if n := len(b.Parts); s.kind == kindForwardBackward && s.index < n {
+	if n := len(b.Parts); (s.kind == kindForwardBackward || s.kind == kindCustom) && s.index < n {
 		lo, data := 0, 0
 		for i, part := range b.Parts {
 			if data += len(part); i < s.index {
 				lo = data
 			}
 		}
-		if data == len(b.Rows) { // a row is a sequence
-			return b.Rows[lo : lo+len(b.Parts[s.index])]
+		if each := data / len(b.Rows); each*len(b.Rows) == data { // sequences a row
+			return b.Rows[lo/each : (lo+len(b.Parts[s.index]))/each]
 		}
 	}
 	return b.Rows

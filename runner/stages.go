@@ -80,13 +80,19 @@ func (r *run) train(ctx, stop context.Context) error {
 	prepared := make(chan ready, ahead)
 	flights := make(chan *flight, ahead+1)
 	slots := make(chan struct{}, ahead)
+	if f, ok := r.batches.(*fromRollouts); ok {
+		f.begin()
+		s.start(func() error { f.sample(ctx); return nil })
+	}
+	unwanted := make(chan struct{}) // closed when no step is submitted any more
 	s.start(func() error {
 		defer close(prepared)
-		unready = r.prepare(ctx, prepared)
+		unready = r.prepare(ctx, prepared, unwanted)
 		return nil
 	})
 	s.start(func() error {
 		defer close(flights)
+		defer close(unwanted)
 		broke = r.submit(ctx, prepared, flights, slots)
 		r.early.halt()
 		return nil
@@ -101,15 +107,20 @@ func (r *run) train(ctx, stop context.Context) error {
 }
 
 // prepare makes batches and their requests, as far ahead as the channel allows.
-func (r *run) prepare(ctx context.Context, out chan<- ready) error {
+func (r *run) prepare(ctx context.Context, out chan<- ready, unwanted <-chan struct{}) error {
 	for step := r.from; step < r.until; step++ {
 		p, err := r.ready(ctx, step)
+		if errors.Is(err, errHalted) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		select {
 		case out <- p:
-		case <-r.early.halted:
+		case <-r.halted(step):
+			return nil
+		case <-unwanted:
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -127,6 +138,9 @@ func (r *run) ready(ctx context.Context, step int) (ready, error) {
 	}
 	if why, out := r.past.skip[step]; out {
 		return ready{step: step, batch: b, why: why}, nil
+	}
+	if b.Empty != "" {
+		return ready{step: step, batch: b, why: b.Empty}, nil
 	}
 	items, err := r.gradient.prepare(ctx, r.session, step, b)
 	if err != nil {
@@ -151,12 +165,12 @@ func (r *run) submit(ctx context.Context, in <-chan ready, out chan<- *flight, s
 		return nil
 	}
 	for p := range in {
-		if r.early.decides(last) && !await(ctx, last.landed) || r.early.isHalted() {
+		if r.early.decides(last) && !await(ctx, last.landed) || r.halts(p.step) || !r.enter(p.step) {
 			return nil
 		}
 		select {
 		case slots <- struct{}{}:
-		case <-r.early.halted:
+		case <-r.halted(p.step):
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -238,7 +252,7 @@ func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error 
 	m["learning_rate"] = r.plan.Rates[f.step]
 	r.clock(m)
 	rec := measured{Gen: r.gen.gen, Step: f.step, Done: f.step + 1, Updates: f.updates, Why: f.why, Rows: f.batch.Hash, Metrics: finite(m)}
-	ended := r.ledger.ended()
+	ended := r.ledger.ended(f.step + 1)
 	if err := r.journal.Append(recStep, rec.step()); err != nil {
 		return fmt.Errorf("journal step %d: %w", f.step+1, err)
 	}
@@ -257,7 +271,11 @@ func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error 
 // says that it trained nothing.
 func (r *run) trained(ctx context.Context, f *flight) (map[string]float64, error) {
 	if f.why != "" {
-		return map[string]float64{"epoch": f.batch.Metrics["epoch"], "skipped": 1}, nil
+		m := map[string]float64{"epoch": f.batch.Metrics["epoch"], "skipped": 1}
+		if f.batch.Empty != "" {
+			maps.Copy(m, f.batch.Metrics)
+		}
+		return m, nil
 	}
 	m, err := f.collect(ctx)
 	if err != nil {

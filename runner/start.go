@@ -13,6 +13,7 @@ import (
 
 	"trainer/internal/diag"
 	"trainer/internal/journal"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -198,6 +199,18 @@ func (s *Start) fits(r *recipe.Recipe) error {
 	return nil
 }
 
+// compares refuses a fork whose loss compares with weights that its own session never has: those that the run which it is
+// forked from has started at.
+func (s *Start) compares(r *recipe.Recipe) error {
+	if s == nil || s.Done == 0 || r.Reference != nil && r.Reference.CheckpointID != nil {
+		return nil
+	}
+	if l, ok := r.Loss.Params.(loss.Referenced); ok && l.UsesReference() {
+		return s.fault("not built yet: a fork of a run whose loss, %s, compares with the weights that it has started from; a new run with init_from begins at this checkpoint, and compares with it, and reference.checkpoint_id names weights of their own", r.Loss.Type)
+	}
+	return nil
+}
+
 func weightsOf(r *recipe.Recipe) string {
 	if r.LoRA == nil {
 		return "full weights"
@@ -205,12 +218,24 @@ func weightsOf(r *recipe.Recipe) string {
 	return "LoRA"
 }
 
-// askStart looks at the checkpoint that the run begins from: whether the service has it and it fits. It is free.
+// askStart looks at the checkpoints that the run begins from and compares with: whether the service has them and they fit.
+// It is free.
 func (in *Inputs) askStart(ctx context.Context, b Backend) error {
-	s := in.Start
-	if s == nil {
+	if s := in.Start; s != nil {
+		if err := in.askCheckpoint(ctx, b, s); err != nil {
+			return err
+		}
+	}
+	ref := in.Recipe.Reference
+	if ref == nil || ref.CheckpointID == nil {
 		return nil
 	}
+	const key = "reference.checkpoint_id"
+	return in.askCheckpoint(ctx, b, &Start{CheckpointID: *ref.CheckpointID, pos: in.Recipe.At(key), key: key})
+}
+
+// askCheckpoint looks whether the service has the checkpoint of s, and whether a session of the recipe can have its weights.
+func (in *Inputs) askCheckpoint(ctx context.Context, b Backend, s *Start) error {
 	c, err := b.Checkpoint(ctx, s.CheckpointID)
 	var no *Refused
 	switch {

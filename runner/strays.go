@@ -53,7 +53,7 @@ func (r *run) openAt(ctx, stop context.Context, from origin) (Session, error) {
 func (r *run) openOnce(ctx context.Context, from origin) (Session, createRecord, error) {
 	gen, attempt := r.past.next()
 	spec := r.sessionSpec(newGeneration(gen, attempt, from))
-	rec := createRecord{What: aSession, Attempt: attempt, Gen: &gen, From: &from, Reason: r.because(gen), Skip: r.skips(), Body: sessionBodyOf(spec)}
+	rec := createRecord{What: aSession, Attempt: attempt, Gen: &gen, From: &from, Reason: r.because(), Skip: r.skips(), Body: sessionBodyOf(spec)}
 	if err := r.journal.Append(recCreate, rec); err != nil {
 		return nil, rec, err
 	}

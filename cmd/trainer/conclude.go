@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"trainer/internal/download"
@@ -99,6 +101,9 @@ func figures(s runner.Summary, took time.Duration, sandbox bool) string {
 	}
 	if !math.IsNaN(s.LastEval) {
 		text += ", eval/loss " + report.Loss(s.LastEval)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Last)) {
+		text += ", " + name + " " + report.Loss(s.Last[name])
 	}
 	text += ", cost " + report.USD(s.CostUSD)
 	if sandbox && s.CostUSD > 0 {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,12 +21,13 @@ import (
 //go:embed starter
 var starter embed.FS
 
-var starters = map[string][]string{"sft": {"sft.yaml", "sft.jsonl"}}
+var starters = map[string][]string{"sft": {"sft.yaml", "sft.jsonl"}, "dpo": {"dpo.yaml", "dpo.jsonl"}, "kto": {"kto.yaml", "kto.jsonl"},
+	"grpo": {"grpo.yaml", "grpo.jsonl"}}
 
 func (a *app) init() *cli.Command {
 	return &cli.Command{
-		Name: "init", Usage: "write a commented recipe and a tiny dataset beside it", ArgsUsage: "sft",
-		Description: "Files that exist are never replaced.\n\nExamples:\n  trainer init sft\n  trainer init sft --dir my-experiment",
+		Name: "init", Usage: "write a commented recipe and a tiny dataset beside it", ArgsUsage: "[sft|dpo|kto|grpo]",
+		Description: "Files that exist are never replaced.\n\nExamples:\n  trainer init sft\n  trainer init grpo --dir my-experiment",
 		Flags:       []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "write into `DIR`", Value: "."}},
 		Action: func(c *cli.Context) error {
 			kind := c.Args().First()
@@ -32,7 +36,8 @@ func (a *app) init() *cli.Command {
 			}
 			files, ok := starters[kind]
 			if !ok {
-				return &usage{fmt.Sprintf("trainer init: %q is not a kind that can be written yet; there is: sft%s", kind, diag.DidYouMean(kind, []string{"sft"}))}
+				kinds := slices.Sorted(maps.Keys(starters))
+				return &usage{fmt.Sprintf("trainer init: %q is not a kind that can be written yet; there is: %s%s", kind, strings.Join(kinds, ", "), diag.DidYouMean(kind, kinds))}
 			}
 			return a.start(c.String("dir"), files)
 		},

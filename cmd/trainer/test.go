@@ -134,7 +134,7 @@ func (a *app) testRecipe(ctx context.Context, path string, from source, sets []s
 
 func until(r *recipe.Recipe, p *runner.Plan) int {
 	if n := r.Limits.MaxSteps; n != nil {
-		return min(*n, len(p.Rates))
+		return p.Until(0, *n)
 	}
 	return len(p.Rates)
 }

@@ -54,11 +54,13 @@ type verdict struct {
 	Steps     int      `json:"steps,omitempty"`
 	Rows      int      `json:"rows,omitempty"`
 	Skipped   int      `json:"skipped_rows,omitempty"`
+	Identical []string `json:"identical_pairs,omitempty"` // where they stand, the first 1000
 	Dropped   int      `json:"dropped_rows,omitempty"`
 	Cut       int      `json:"cut_rows,omitempty"`
 	Held      int      `json:"validation_rows,omitempty"`
 	Tokens    int64    `json:"tokens,omitempty"`
 	Trained   int64    `json:"trained_tokens,omitempty"`
+	Sampled   int64    `json:"max_sampled_tokens,omitempty"`
 	Unchecked []string `json:"unchecked,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
 }
@@ -71,6 +73,8 @@ func (v verdict) text() string {
 	}
 	if v.Steps == 0 {
 		fmt.Fprintf(&b, "%s: ok as far as it can be checked", v.Recipe)
+	} else if v.Sampled > 0 {
+		fmt.Fprintf(&b, "%s: ok: %s prompts%s, %s steps, at most %s tokens sampled", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Sampled))
 	} else {
 		fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
 	}
@@ -131,7 +135,11 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 		return err
 	}
 	v.Steps, v.Rows, v.Held, v.Tokens, v.Trained = len(p.Rates), p.Rows, p.Held, p.Tokens, p.Trained
+	v.Sampled = p.Sampled
 	v.Skipped, v.Dropped, v.Cut = in.Data.SkippedRows, in.Data.Dropped, in.Data.Cut
+	for _, p := range in.Data.Identical {
+		v.Identical = append(v.Identical, p.Pos.String())
+	}
 	v.Notes, v.Unchecked = notes(in), in.Graders.Unchecked
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
 		v.Unchecked = append(v.Unchecked, "what the service allows and asks for "+r.BaseModel+" (--online)")

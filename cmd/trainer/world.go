@@ -167,8 +167,27 @@ func (a *app) world(w where, l *link, dir string, json bool) runner.World {
 		world.Remember = func(id string) error { return a.remember(id, dir, w.base) }
 		world.Alone = a.alone
 	}
+	if !w.sandbox { // whose weights have names of their own
+		world.References = a.references()
+	}
 	return world
 }
+
+// references is where the runs of this machine share what a reference says of their rows, under XDG_CACHE_HOME or ~/.cache;
+// empty where neither is known, and each run keeps its own.
+func (a *app) references() string {
+	cache := a.getenv("XDG_CACHE_HOME")
+	if !filepath.IsAbs(cache) { // the standard has others ignored
+		home := a.getenv("HOME")
+		if home == "" {
+			return ""
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "trainer", referencesName)
+}
+
+const referencesName = "reference"
 
 // remember writes a run into the machine's list of those that may leave something billing.
 func (a *app) remember(id, dir, base string) error {

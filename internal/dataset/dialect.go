@@ -31,7 +31,7 @@ var conversationColumns = []string{"messages", "conversations", "conversation"}
 
 // listens finds the dialect of a source by its first row: nil when rows are as the format wants them.
 func (s *source) listens(row value) *dialect {
-	if s.section.Format != "auto" && s.section.Format != "messages" {
+	if s.section.Format != "auto" && s.section.Format != "messages" || !slices.Contains(s.takes, "messages") {
 		return nil
 	}
 	for _, c := range []string{"chosen", "rejected"} {

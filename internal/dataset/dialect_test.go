@@ -15,7 +15,7 @@ func begun(t testing.TB, raw string, section recipe.Source) *source {
 	if section.Format == "" {
 		section.Format = "auto"
 	}
-	s := &source{section: section}
+	s := &source{section: section, takes: supervisedRows}
 	if err := check([]byte(raw)); err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}

@@ -14,8 +14,12 @@ type format struct {
 	optional []string
 	// encode renders a row, whose columns are in s, as one or more examples; nil where the format is refused.
 	encode func(s *source, row value, t *chat.Template) ([]chat.Example, *fault)
+	// sides renders, in place of encode, a row that is compared: a pair, or one that is labelled.
+	sides func(s *source, row value, t *chat.Template) (rendered, *fault)
 	// bare: rows need no template.
 	bare bool
+	// untrained: a row is what completions are sampled for.
+	untrained bool
 	// joins: columns that a row of another dialect has instead of ours, and which make up ours.
 	joins map[string][]string
 }
@@ -53,47 +57,67 @@ func (f format) mappable() []string {
 	return f.fields()
 }
 
-// formats is the table. Under auto the first whose required fields the first row has is taken; what is listed without
-// encode is recognised, so as to be refused by name.
+// formats is the table. Under auto the first of those that the loss takes whose required fields the first row has is
+// taken; others are recognised, so as to be refused by name.
 func formats() []format {
 	return []format{
 		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: one(encodeTokens), bare: true},
-		{name: "preference", required: []string{"chosen", "rejected"}, optional: []string{"prompt"}},
+		{name: "preference", required: []string{"conversations", "chosen", "rejected"}, optional: beside(), sides: encodePreference,
+			joins: map[string][]string{"prompt": {"conversations"}}},
+		{name: "preference", required: []string{"chosen", "rejected"}, optional: append(beside(), "prompt"), sides: encodePreference},
 		{name: "messages", required: []string{"messages"}, optional: append(beside(), "system"), encode: encodeMessages},
 		{name: "prompt_completion", required: []string{"prompt", "completion"}, optional: beside(), encode: encodePromptCompletion},
 		{name: "prompt_completion", required: []string{"instruction", "output"}, encode: encodePromptCompletion,
 			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},
 		{name: "text", required: []string{"text"}, encode: one(encodeText)},
-		{name: "labelled", required: []string{"completion", "label"}, optional: []string{"prompt"}},
-		{name: "prompts", required: []string{"prompt"}, optional: []string{"target"}},
+		{name: "labelled", required: []string{"prompt", "completion", "label"}, optional: beside(), sides: encodeLabelled},
+		{name: "labelled", required: []string{"messages", "label"}, optional: beside(), sides: encodeLabelledMessages},
+		{name: "prompts", required: []string{"prompt"}, optional: append(beside(), "target"), encode: one(encodePrompt), untrained: true},
 	}
 }
 
-// named is the format that the recipe names.
-func named(name string) (format, bool) {
+// compared are the formats that a loss of preferences takes: of these a name has several shapes.
+func (f format) compared() bool { return f.sides != nil }
+
+// named is the format that the recipe names. Where a name of rows that are compared has several shapes, it is the one that
+// the row has.
+func named(name string, has func(field string) bool) (format, bool) {
 	all := formats()
-	i := slices.IndexFunc(all, func(f format) bool { return f.name == name })
+	lacks := func(field string) bool { return !has(field) }
+	i := slices.IndexFunc(all, func(f format) bool {
+		return f.name == name && f.compared() && !slices.ContainsFunc(f.required, lacks)
+	})
+	if i < 0 {
+		i = slices.IndexFunc(all, func(f format) bool { return f.name == name && f.joins == nil })
+	}
 	if i < 0 {
 		return format{}, false
 	}
 	return all[i], true
 }
 
-// recognise finds the format of a row by its columns; has tells whether a field of ours is there. What the recipe maps
-// says what it means, whatever else the rows hold: a format that knows all mapped fields goes before one that does not.
-func recognise(has func(field string) bool, mapped []string) (format, bool) {
+// noColumn is of a format that is named whatever the row has.
+func noColumn(string) bool { return false }
+
+// recognise finds the format of a row by its columns; has tells whether a field of ours is there, takes whether the loss
+// trains on a format. What the recipe maps says what it means, whatever else the rows hold: a format that knows all mapped
+// fields goes before one that does not.
+func recognise(has func(field string) bool, mapped []string, takes func(format) bool) (format, bool) {
 	lacks := func(field string) bool { return !has(field) }
 	fits := func(f format) bool { return !slices.ContainsFunc(f.required, lacks) }
 	knows := func(f format) bool {
 		return !slices.ContainsFunc(mapped, func(field string) bool { return !slices.Contains(f.mappable(), field) })
 	}
 	all := formats()
-	i := slices.IndexFunc(all, func(f format) bool { return fits(f) && knows(f) })
-	if i < 0 {
-		i = slices.IndexFunc(all, fits)
+	for _, fit := range []func(format) bool{
+		func(f format) bool { return takes(f) && f.compared() && fits(f) && knows(f) },
+		func(f format) bool { return takes(f) && (f.compared() || f.untrained) && fits(f) },
+		func(f format) bool { return fits(f) && knows(f) },
+		fits,
+	} {
+		if i := slices.IndexFunc(all, fit); i >= 0 {
+			return all[i], true
+		}
 	}
-	if i < 0 {
-		return format{}, false
-	}
-	return all[i], true
+	return format{}, false
 }

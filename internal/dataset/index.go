@@ -3,9 +3,6 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"os"
 
 	"trainer/internal/chat"
 	"trainer/internal/diag"
@@ -14,13 +11,14 @@ import (
 	"trainer/recipe"
 )
 
-// entry is what is kept of a row: where it is, and how much. 32 bytes, however long the row.
+// entry is what is kept of a row: where it is, and how much. 40 bytes, however long the row.
 type entry struct {
 	offset  int64
 	length  int32 // bytes
 	line    int32
 	tokens  int32
 	trained int32
+	longest int32  // tokens of its longest sequence
 	file    int32  // in index.files
 	sum     uint32 // of its bytes, so that a file that changes under the run is noticed
 }
@@ -34,55 +32,114 @@ type index struct {
 	copies   string    // the folder of what was unpacked; empty: there is none
 }
 
-// encode renders one row and cuts its examples to length. dropped: one is overlong, and the row goes by dataset.overlong.
-func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped bool, f *fault) {
+// rendered is a row in token ids: the examples that it makes, or the two sides of a pair, the chosen one first.
+type rendered struct {
+	sides     []chat.Example
+	pair      bool // the sides are compared with one another
+	desirable bool // the first side is one that is wanted: the chosen one, or of a row that is labelled so
+	cut       bool // to dataset.max_length
+	dropped   bool // overlong, and goes by dataset.overlong
+	same      bool // a pair of two equal sides, and goes by dataset.on_identical_pair
+}
+
+// longest is the length of the longest side, in tokens.
+func (r rendered) longest() int {
+	n := 0
+	for _, ex := range r.sides {
+		n = max(n, len(ex.IDs))
+	}
+	return n
+}
+
+// encode renders one row and cuts it to length.
+func (x *index) encode(s *source, raw []byte) (r rendered, f *fault) {
 	if err := check(raw); err != nil {
-		return nil, false, false, bad("", "not JSON: %v", err)
+		return r, bad("", "not JSON: %v", err)
 	}
 	row := trimmed(raw)
 	if !row.isObject() {
-		return nil, false, false, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
+		return r, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
 	}
-	given := row
-	if f = s.unheard(row); f == nil {
-		row, f = s.canonical(row)
-	}
-	if f == nil {
-		exs, f = s.format.encode(s, row, x.template)
-		f = s.restore(given, f)
-	}
-	if f != nil {
+	if r, f = s.render(row, x.template); f != nil {
 		if f.other {
 			f.msg += s.shape()
 		}
-		return nil, false, false, f
+		return r, f
 	}
-	longest := 0
-	for _, ex := range exs {
-		longest = max(longest, len(ex.IDs))
+	if r.same = r.identical(); r.same && x.section.OnIdenticalPair != "keep" {
+		if x.section.OnIdenticalPair == "error" {
+			return r, bad("", "the chosen and the rejected side are the same: there is nothing to prefer; dataset.on_identical_pair: drop leaves such pairs out")
+		}
+		return r, nil
 	}
-	if limit := x.section.MaxLength; longest > limit {
-		switch x.section.Overlong {
-		case "drop":
-			return nil, false, true, nil
-		case "keep_start", "keep_end":
-			exs, cut = cutTo(exs, limit, x.section.Overlong == "keep_end"), true
-		default:
-			return nil, false, false, &fault{overlong: true, msg: fmt.Sprintf(
-				"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", longest, limit)}
+	r.same = false
+	longest := r.longest()
+	if longest > x.section.MaxLength {
+		if f = x.shorten(s, &r, longest); f != nil || r.dropped {
+			return r, f
 		}
 	}
-	if trainedIn(exs) > 0 {
-		return exs, cut, false, nil
-	}
-	if cut {
-		return nil, false, false, noTraining("no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
-	}
-	return nil, false, false, noTraining("no trained token%s", x.why(s))
+	return r, x.trains(s, r, longest)
 }
 
-// cutTo cuts the examples of a row to limit tokens; one of which nothing trained is left goes, where another stays.
-func cutTo(exs []chat.Example, limit int, end bool) []chat.Example {
+// trains is the fault of a row of which nothing is trained, or of a pair of which one side is not.
+func (x *index) trains(s *source, r rendered, longest int) *fault {
+	parts := [][]chat.Example{r.sides}
+	if r.pair {
+		parts = [][]chat.Example{r.sides[:1], r.sides[1:]}
+	}
+	for i, exs := range parts {
+		var f *fault
+		switch {
+		case s.format.untrained || trainedIn(exs) > 0:
+			continue
+		case r.cut:
+			f = noTraining("no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
+		default:
+			f = noTraining("no trained token%s", x.why(s))
+		}
+		f.key = r.side(i)
+		return f
+	}
+	return nil
+}
+
+// render makes the examples of a row, of whatever dialect it is.
+func (s *source) render(given value, t *chat.Template) (r rendered, f *fault) {
+	if f = s.unheard(given); f != nil {
+		return r, f
+	}
+	row, f := s.canonical(given)
+	switch {
+	case f != nil:
+	case s.format.sides != nil:
+		r, f = s.format.sides(s, row, t)
+		r.pair = len(r.sides) == 2
+	default:
+		r.sides, f = s.format.encode(s, row, t)
+	}
+	return r, s.restore(given, f)
+}
+
+// shorten does what dataset.overlong says to a row of which the longest side has n tokens.
+func (x *index) shorten(s *source, r *rendered, n int) *fault {
+	limit := x.section.MaxLength
+	switch how := x.section.Overlong; {
+	case how == "drop":
+		r.dropped = true
+	case how == "error":
+		return &fault{overlong: true, msg: fmt.Sprintf(
+			"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", n, limit)}
+	case r.pair:
+		return r.shortenPair(n-limit, how)
+	default:
+		r.sides, r.cut = cutTo(r.sides, limit, how == "keep_end", s.format.untrained), true
+	}
+	return nil
+}
+
+// cutTo cuts the examples of a row to limit tokens; one of which nothing trained is left goes, unless none is to train.
+func cutTo(exs []chat.Example, limit int, end, untrained bool) []chat.Example {
 	kept := make([]chat.Example, 0, len(exs))
 	for _, ex := range exs {
 		if n := len(ex.IDs); n > limit && end {
@@ -90,7 +147,7 @@ func cutTo(exs []chat.Example, limit int, end bool) []chat.Example {
 		} else if n > limit {
 			ex = ex.Cut(0, limit)
 		}
-		if trainedIn([]chat.Example{ex}) > 0 {
+		if untrained || trainedIn([]chat.Example{ex}) > 0 {
 			kept = append(kept, ex)
 		}
 	}
@@ -141,25 +198,17 @@ func (x *index) place(e entry) diag.Pos {
 // ErrChanged is a row that is no longer what was checked when its file was opened.
 var ErrChanged = errors.New("the file has changed since it was checked; a run needs its rows unchanged")
 
-// read returns the examples of an entry's row, rendered again.
-func (x *index) read(e entry) ([]chat.Example, error) {
-	raw := make([]byte, e.length)
-	f, err := os.Open(x.files[e.file].Path)
+// read returns the row of an entry, rendered again.
+func (x *index) read(e entry) (rendered, error) {
+	raw, err := x.raw(e)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", x.place(e), err)
+		return rendered{}, err
 	}
-	defer f.Close()
-	if _, err := f.ReadAt(raw, e.offset); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("read %s: %w", x.place(e), err)
-	}
-	if crc32.ChecksumIEEE(raw) != e.sum {
-		return nil, fmt.Errorf("%s: %w", x.place(e), ErrChanged)
-	}
-	exs, _, _, bad := x.encode(x.owner[e.file], raw)
+	made, bad := x.encode(x.owner[e.file], raw)
 	if bad != nil {
-		return nil, fmt.Errorf("%s", bad.at(x.place(e)))
+		return rendered{}, fmt.Errorf("%s", bad.at(x.place(e)))
 	}
-	return exs, nil
+	return made, nil
 }
 
 // trimmed is the checked row without space around it.

@@ -28,6 +28,8 @@ type Data struct {
 
 	Skipped     []diag.Problem // bad rows left out under on_bad_row: skip, the first 1000
 	SkippedRows int            // all of them
+	Identical   []diag.Problem // pairs left out under on_identical_pair: drop, the first 1000
+	Same        int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
 	Leaked      int            // rows of Train whose equal is in Held: what an evaluation measures on those is memory
@@ -41,7 +43,7 @@ func (d *Data) Sources() []SourceInfo {
 	out := make([]SourceInfo, len(d.sources))
 	for i, s := range d.sources {
 		out[i] = s.info()
-		out[i].Rows = s.counts.Seen - s.counts.Bad - s.counts.Overlong
+		out[i].Rows = s.counts.Seen - s.counts.Bad - s.counts.Overlong - s.counts.Same
 	}
 	return out
 }
@@ -114,6 +116,7 @@ type tally struct {
 	entries   []entry   // in file order
 	broken    bool      // a problem says why it has not all its rows
 	untrained untrained // and not skipped
+	same      int       // pairs of two equal sides
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -127,7 +130,7 @@ func (o *opener) fail(s *source, key, format string, a ...any) {
 func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source) ([]*source, error) {
 	var out []*source
 	for _, section := range sections {
-		s := &source{section: section, base: len(o.x.files)}
+		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats()}
 		o.left[s] = &tally{}
 		out = append(out, s)
 		if section.Subset != nil && !strings.HasPrefix(section.Path, hub.Scheme) {
@@ -167,13 +170,16 @@ func (o *opener) validationWeights() {
 func (o *opener) collect(c checked) {
 	left := o.left[c.source]
 	left.add(c)
-	rows := len(c.entries) + len(c.faults) + c.dropped
+	left.same += len(c.same)
+	rows := len(c.entries) + len(c.faults) + c.dropped + len(c.same)
 	n := &c.source.counts
-	n.Seen, n.Overlong, n.Cut = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut
+	n.Seen, n.Overlong, n.Cut, n.Same = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut, n.Same+len(c.same)
 	o.seen += rows
 	n.add(c.entries)
 	o.data.Dropped += c.dropped
 	o.data.Cut += c.cut
+	o.data.Same += len(c.same)
+	o.data.Identical = append(o.data.Identical, c.same[:min(len(c.same), keptSkipped-len(o.data.Identical))]...)
 	for _, f := range c.faults {
 		o.fault(c.source, f)
 	}
@@ -216,8 +222,8 @@ func (o *opener) judge(s *source) {
 		o.problems = append(o.problems, left.untrained.problem(s.counts.Seen))
 	}
 	if !left.broken && len(left.entries) == 0 {
-		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
-			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong)
+		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped%s",
+			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong, left.identical())
 	}
 	if !left.broken {
 		for _, p := range s.unseen() {
@@ -241,6 +247,14 @@ func (t *tally) add(c checked) {
 		t.entries = append(make([]entry, 0, room), t.entries...)
 	}
 	t.entries = append(t.entries, c.entries...)
+}
+
+// identical says how many pairs had nothing to compare, where there were any.
+func (t *tally) identical() string {
+	if t.same == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d pairs of two equal sides", t.same)
 }
 
 // set joins the rows of sources.

@@ -51,7 +51,8 @@ func newFixture(t testing.TB, files map[string]string, train ...recipe.Source) *
 			t.Fatal(err)
 		}
 	}
-	f.r = &recipe.Recipe{Seed: 42, Dataset: recipe.Dataset{Shuffle: true, MaxLength: 4096, Overlong: "error", OnBadRow: "error"}}
+	f.r = &recipe.Recipe{Seed: 42, Loss: recipe.Loss{Type: "cross_entropy"},
+		Dataset: recipe.Dataset{Shuffle: true, MaxLength: 4096, Overlong: "error", OnBadRow: "error"}}
 	f.r.Dataset.Train = f.sources("train", train)
 	return f
 }

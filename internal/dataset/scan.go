@@ -19,6 +19,7 @@ type checked struct {
 	faults  []placed
 	dropped int
 	cut     int
+	same    []diag.Problem // pairs of two equal sides, left out
 	fatal   []diag.Problem // a file ended before its end
 	refused *problem       // no row of the source can be read
 }
@@ -101,19 +102,22 @@ func (x *index) check(b *block) checked {
 		}
 		raw := b.buf[start : start+r.length]
 		start += r.length
-		exs, cut, dropped, f := x.encode(b.source, raw)
+		made, f := x.encode(b.source, raw)
 		switch {
 		case f != nil:
 			c.faults = append(c.faults, placed{*f, pos})
 			continue
-		case dropped:
+		case made.dropped:
 			c.dropped++
 			continue
-		case cut:
+		case made.same:
+			c.same = append(c.same, diag.Problem{Pos: pos, Msg: "the chosen and the rejected side are the same"})
+			continue
+		case made.cut:
 			c.cut++
 		}
-		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line),
-			tokens: int32(tokensIn(exs)), trained: int32(trainedIn(exs)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
+		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line), tokens: int32(tokensIn(made.sides)),
+			trained: int32(trainedIn(made.sides)), longest: int32(made.longest()), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
 	}
 	return c
 }

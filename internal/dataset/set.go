@@ -23,7 +23,8 @@ type Set struct {
 }
 
 // Row is a row of the file. Data is a datum of [T] = tokens-1 positions for each of its examples: one, but for a conversation
-// that a template writes otherwise once it is history.
+// that a template writes otherwise once it is history. Of a pair they are two, the chosen side first, which is Desirable, and
+// both of one Group. A labelled row is Desirable where its label says so.
 type Row struct {
 	At   diag.Pos
 	Data []loss.Datum
@@ -46,6 +47,7 @@ type Counts struct {
 	Seen     int // up to the limit
 	Bad      int // left out under on_bad_row: skip
 	Overlong int // left out under overlong: drop
+	Same     int // pairs left out under on_identical_pair: drop
 	Cut      int // to max_length, under overlong: keep_start or keep_end
 
 	Untrained       int   // of Bad: nothing of them would train
@@ -89,19 +91,33 @@ func (s *Set) Count(i int) (tokens, trained int) {
 	return int(s.entries[i].tokens), int(s.entries[i].trained)
 }
 
+// PerRow is the number of sequences that a row makes: 2 of pairs, else 1.
+func (s *Set) PerRow() int {
+	for _, src := range s.sources {
+		if src.format.name == "preference" {
+			return 2
+		}
+	}
+	return 1
+}
+
+// Longest returns the tokens of row i's longest sequence: of a pair, the longer side.
+func (s *Set) Longest(i int) int { return int(s.entries[i].longest) }
+
 // At is the place of row i, in [0, Len): its file and line.
 func (s *Set) At(i int) diag.Pos { return s.x.place(s.entries[i]) }
 
 // Row reads row i, in [0, Len), from its file, renders and shifts it. It is an error when the file has changed.
 func (s *Set) Row(i int) (Row, error) {
 	e := s.entries[i]
-	exs, err := s.x.read(e)
+	made, err := s.x.read(e)
 	if err != nil {
 		return Row{}, err
 	}
-	row := Row{At: s.At(i), Data: make([]loss.Datum, len(exs))}
-	for k, ex := range exs {
-		row.Data[k] = datum(ex)
+	row := Row{At: s.At(i), Data: make([]loss.Datum, len(made.sides))}
+	for n, ex := range made.sides {
+		row.Data[n] = datum(ex)
+		row.Data[n].Group, row.Data[n].Desirable = i, made.desirable && n == 0
 	}
 	return row, nil
 }
@@ -130,11 +146,11 @@ func (s *Set) Rendered() (string, error) {
 	h := sha256.New()
 	var buf []byte
 	for _, e := range s.entries[:min(32, len(s.entries))] {
-		exs, err := s.x.read(e)
+		made, err := s.x.read(e)
 		if err != nil {
 			return "", err
 		}
-		for _, ex := range exs {
+		for _, ex := range made.sides {
 			buf = binary.LittleEndian.AppendUint64(buf[:0], uint64(len(ex.IDs)))
 			for t, id := range ex.IDs {
 				buf = binary.LittleEndian.AppendUint32(buf, uint32(id))

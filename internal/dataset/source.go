@@ -26,6 +26,7 @@ type source struct {
 	counts  Counts
 	names   []string // columns of the first row
 	first   diag.Pos // of the row that told the format; zero where the recipe named it
+	takes   []string // the formats that the loss trains on
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -43,8 +44,8 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	if p != nil {
 		return p
 	}
-	if f.encode == nil {
-		return problemf(".format", "%s rows do not go with this loss: they are of loops that are not built yet%s", f.name, s.told())
+	if !slices.Contains(s.takes, f.name) {
+		return problemf(".format", "%s rows do not go with this loss; it %s%s", f.name, s.wants(), s.told())
 	}
 	if s.format = f; t == nil && !f.bare {
 		return s.untokenized()
@@ -60,7 +61,7 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 
 // converse settles on conversations, whose rows are rewritten.
 func (s *source) converse(row value, at diag.Pos, t *chat.Template) *problem {
-	s.format, _ = named("messages")
+	s.format, _ = named("messages", noColumn)
 	if s.section.Format == "auto" {
 		s.first = at
 	}
@@ -83,6 +84,17 @@ func (s *source) converse(row value, at diag.Pos, t *chat.Template) *problem {
 
 func (s *source) untokenized() *problem {
 	return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", s.format.name, s.told())
+}
+
+// samples tells whether the rows are for a loss that samples what it trains on.
+func (s *source) samples() bool { return slices.Contains(s.takes, "prompts") }
+
+// wants says which rows the loss takes.
+func (s *source) wants() string {
+	if s.samples() {
+		return "samples completions of prompts, whose columns fields maps, as {prompt: question, target: answer}"
+	}
+	return "trains on " + strings.Join(s.takes, ", ")
 }
 
 // told says by which row the format was told.
@@ -126,23 +138,24 @@ func (s *source) shape() string {
 }
 
 func (s *source) pick(row value, at diag.Pos) (format, *problem) {
+	has := func(field string) bool {
+		_, mapped := s.section.Fields[field]
+		return mapped || row.member(field) != nil
+	}
 	if s.section.Format != "auto" {
-		f, ok := named(s.section.Format)
+		f, ok := named(s.section.Format, has)
 		if !ok {
 			return f, problemf(".format", "%q is not a format", s.section.Format)
 		}
 		return f, nil
 	}
 	s.first = at
-	f, ok := recognise(func(field string) bool {
-		_, mapped := s.section.Fields[field]
-		return mapped || row.member(field) != nil
-	}, slices.Collect(maps.Keys(s.section.Fields)))
+	f, ok := recognise(has, slices.Collect(maps.Keys(s.section.Fields)), func(f format) bool { return slices.Contains(s.takes, f.name) })
 	if !ok {
 		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
 			strings.Join(s.names, ", "), at, s.hint())
 	}
-	if label := row.member("label"); label != nil && f.encode != nil {
+	if label := row.member("label"); label != nil && f.encode != nil && !f.untrained {
 		if _, is := label.truth(); is {
 			return f, problemf(".format", "auto: %s has a label of true or false, so its rows may be good and bad ones (labelled), which this loss cannot tell apart; format: %s trains on all of them", at, f.name)
 		}
@@ -160,7 +173,11 @@ var usual = [][2]string{
 func (s *source) hint() string {
 	for _, pair := range usual {
 		if slices.Contains(s.names, pair[0]) && slices.Contains(s.names, pair[1]) {
-			return fmt.Sprintf(", such as fields: {prompt: %s, completion: %s}", pair[0], pair[1])
+			other := "completion"
+			if s.samples() {
+				other = "target"
+			}
+			return fmt.Sprintf(", such as fields: {prompt: %s, %s: %s}", pair[0], other, pair[1])
 		}
 	}
 	return ""
@@ -182,7 +199,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "target"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "chosen", "rejected", "target"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c

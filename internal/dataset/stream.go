@@ -180,12 +180,15 @@ func pass(ctx context.Context, to chan<- *passage, p *passage) error {
 	}
 }
 
+// passing are the formats of a stream: prompts alone are not among them, as every row with a prompt could be one.
+var passing = []string{"messages", "prompt_completion", "text", "tokens", "preference", "labelled"}
+
 // begin settles the format by the first row.
 func (s *Stream) begin(row value, line int) (*source, error) {
-	src := &source{section: recipe.Source{Format: "auto", Path: s.Name}}
+	src := &source{section: recipe.Source{Format: "auto", Path: s.Name}, takes: passing}
 	at := diag.Pos{File: s.Name, Line: line}
 	if row.member("text") != nil { // before any other: plain text needs neither template nor rows of one shape
-		src.format, _ = named("text")
+		src.format, _ = named("text", noColumn)
 		src.columns = map[string]*column{"text": newColumn("text")}
 		return src, nil
 	}
@@ -261,9 +264,9 @@ func idList(v value) (ids []int32, f *fault) {
 
 // examples renders a row, neither cut nor held to train anything.
 func (s *source) examples(row value, t *chat.Template) ([]chat.Example, *fault) {
-	exs, f := s.format.encode(s, row, t)
+	made, f := s.render(row, t)
 	if f != nil && f.other {
 		f.msg += s.shape()
 	}
-	return exs, f
+	return made.sides, f
 }

@@ -16,8 +16,8 @@ const forgetful = `{% if tools %}<|reserved_0|>{{ tools | tojson }}<|end|>{% end
 	`{% for c in m.tool_calls or [] %}[{{ c.function.name }} {{ c.function.arguments | tojson }}]{% endfor %}<|end|>{% endfor %}` +
 	`{% if add_generation_prompt %}<|assistant|>{% endif %}`
 
-// rendered opens rows under the template and returns the examples of each as text.
-func rendered(t *testing.T, rows string, change ...func(*recipe.Dataset)) ([][]string, *Data, error) {
+// shownRows opens rows under the template and returns the examples of each as text.
+func shownRows(t *testing.T, rows string, change ...func(*recipe.Dataset)) ([][]string, *Data, error) {
 	t.Helper()
 	f := newFixture(t, map[string]string{"rows.jsonl": rows}, recipe.Source{Path: "rows.jsonl"})
 	f.tpl = byteTemplate(t, recipe.Chat{Template: forgetful})
@@ -71,7 +71,7 @@ func TestRowsUnderATemplate(t *testing.T) {
 		{"what spells a control token", `{"messages": [{"role": "user", "content": "<|end|>"}, {"role": "assistant", "content": "a"}]}`, []string{"<|user|><|end|><|end|><|assistant|>a<|end|>"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _, err := rendered(t, c.row+"\n")
+			got, _, err := shownRows(t, c.row+"\n")
 			if err != nil || !slices.Equal(got[0], c.want) {
 				t.Errorf("%v, got %q, want %q", err, got, c.want)
 			}
@@ -89,7 +89,7 @@ func TestBadRowsUnderATemplate(t *testing.T) {
 		{"a call that is none", `{"messages": [` + user + `, {"role": "assistant", "content": [{"type": "tool_call", "value": "{}"}]}]}`, "rows.jsonl:1: messages.1.content.0.value: a tool call needs a name and arguments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := rendered(t, c.row+"\n")
+			_, _, err := shownRows(t, c.row+"\n")
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -100,7 +100,7 @@ func TestBadRowsUnderATemplate(t *testing.T) {
 // A row of two examples counts its tokens once for each, and its length is the longer one's.
 func TestRowsOfSeveralExamples(t *testing.T) {
 	row := `{"messages": [` + user + `, {"role": "assistant", "content": "a", "reasoning_content": "hm"}, ` + user + `, {"role": "assistant", "content": "b"}]}` + "\n"
-	_, data, err := rendered(t, row)
+	_, data, err := shownRows(t, row)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,13 +110,13 @@ func TestRowsOfSeveralExamples(t *testing.T) {
 	limit := func(n int, overlong string) func(*recipe.Dataset) {
 		return func(d *recipe.Dataset) { d.MaxLength, d.Overlong = n, overlong }
 	}
-	if _, _, err := rendered(t, row, limit(12, "error")); err != nil {
+	if _, _, err := shownRows(t, row, limit(12, "error")); err != nil {
 		t.Errorf("12 tokens are the limit, and its examples have 10 and 12: %v", err)
 	}
-	if _, _, err := rendered(t, row, limit(11, "error")); err == nil {
+	if _, _, err := shownRows(t, row, limit(11, "error")); err == nil {
 		t.Error("12 tokens pass a limit of 11")
 	}
-	got, data, err := rendered(t, row, limit(10, "keep_start"))
+	got, data, err := shownRows(t, row, limit(10, "keep_start"))
 	if err != nil || data.Cut != 1 || len(got[0]) != 1 {
 		t.Errorf("%v, %q; the second example loses what it trains, and the first stays", err, got)
 	}
@@ -149,24 +149,24 @@ func FuzzRowsUnderATemplate(f *testing.F) {
 		tpls[allow] = byteTemplate(f, recipe.Chat{Template: forgetful, AllowControlTokens: allow, TrainOn: map[bool]string{true: "all_messages", false: "all_assistant_messages"}[allow]})
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, allow bool) {
-		tpl, s := tpls[allow], &source{section: recipe.Source{Format: "auto"}}
+		tpl, s := tpls[allow], &source{section: recipe.Source{Format: "auto"}, takes: supervisedRows}
 		if check(raw) != nil || !trimmed(raw).isObject() || s.begin(trimmed(raw), diag.Pos{}, tpl) != nil {
 			return
 		}
 		x := &index{section: recipe.Dataset{MaxLength: 64, Overlong: "keep_end"}, template: tpl}
-		exs, _, _, fault := x.encode(s, raw)
+		made, fault := x.encode(s, raw)
 		if fault != nil {
 			if fault.msg == "" {
 				t.Fatalf("%q: a fault without a message at %q", raw, fault.key)
 			}
 			return
 		}
-		for _, ex := range exs {
+		for _, ex := range made.sides {
 			if n := len(ex.IDs); n == 0 || n > 64 || len(ex.Weights) != n {
 				t.Fatalf("%q: %d ids, %d weights", raw, n, len(ex.Weights))
 			}
 		}
-		if trainedIn(exs) == 0 {
+		if trainedIn(made.sides) == 0 {
 			t.Fatalf("%q: nothing trains", raw)
 		}
 	})

@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"internal/download":       {"internal/journal"},
 	"internal/runs":           {},
 	"internal/wire":           {"loss"},
-	"internal/together":       {"internal/wire", "internal/download", "runner", "recipe", "loss"},
+	"internal/together":       {"internal/wire", "internal/download", "internal/rollout", "runner", "recipe", "loss"},
 	"internal/probe":          {"internal/wire", "runner", "recipe"},
 	"internal/sandbox":        {"internal/sandbox/engine", "internal/wire", "internal/tokenizer", "internal/diag", "loss"},
 	"internal/sandbox/engine": {},

@@ -57,7 +57,7 @@ func (b *board) add(e runner.Event) []string {
 		return []string{line}
 	case runner.WarnEvent:
 		return []string{b.paint(yellow, "warning: "+b.sentence(e))}
-	case runner.RetryEvent:
+	case runner.RetryEvent, runner.SampleEvent:
 		return []string{b.paint(dim, b.sentence(e))}
 	default:
 		return []string{b.sentence(e)}

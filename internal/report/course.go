@@ -64,6 +64,8 @@ func (c *course) sentence(e runner.Event) string {
 		s = "checkpoint at step " + Count(e.Done) + ": " + e.Text
 	case runner.DownloadEvent:
 		s = "copy of step " + Count(e.Done) + ": " + e.Text
+	case runner.SampleEvent:
+		s = completionText(e)
 	case runner.RetryEvent:
 		s = "trying again: " + e.Text
 	case runner.EndEvent:
@@ -78,13 +80,30 @@ func (c *course) sentence(e runner.Event) string {
 	return printable(s)
 }
 
+// completionText is a completion in one line: the end of its prompt, its start, and what it earned.
+func completionText(e runner.Event) string {
+	const prompt, text = 60, 80
+	end, start := []rune(e.Prompt), []rune(e.Text)
+	if len(end) > prompt {
+		end = append([]rune("…"), end[len(end)-prompt:]...)
+	}
+	if len(start) > text {
+		start = append(start[:text:text], '…')
+	}
+	earned := "no reward"
+	if v, ok := e.Metrics["reward"]; ok {
+		earned = fmt.Sprintf("reward %.3g", v)
+	}
+	return fmt.Sprintf("%s: %s → %s", earned, string(end), string(start))
+}
+
 // endFields are the newest figures, for the last line.
 func (c *course) endFields() []field {
 	var fields []field
 	for _, f := range []struct {
 		key    string
 		format func(float64) string
-	}{{trainLoss, Loss}, {evalLoss, Loss}, {costUSD, USD}} {
+	}{{trainLoss, Loss}, {evalLoss, Loss}, {rewardMean, Loss}, {evalReward, Loss}, {evalPass, Loss}, {costUSD, USD}} {
 		if shown(c.run, c.last, f.key) {
 			fields = append(fields, field{f.key, f.format(c.last[f.key])})
 		}

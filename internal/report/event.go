@@ -36,12 +36,13 @@ type eventLine struct {
 	Kind    runner.EventKind  `json:"kind"`
 	Done    int               `json:"done"`
 	Text    string            `json:"text,omitempty"`
+	Prompt  string            `json:"prompt,omitempty"`
 	Metrics map[string]number `json:"metrics,omitempty"`
 }
 
 // encodeEvent is e as one line of JSON with its line break: as json.Marshal has it, but for non-finite metrics.
 func encodeEvent(e runner.Event) ([]byte, error) {
-	line := eventLine{e.Time, e.Kind, e.Done, e.Text, nil}
+	line := eventLine{e.Time, e.Kind, e.Done, e.Text, e.Prompt, nil}
 	if len(e.Metrics) > 0 {
 		line.Metrics = make(map[string]number, len(e.Metrics))
 		for name, v := range e.Metrics {
@@ -61,7 +62,7 @@ func decodeEvent(b []byte) (runner.Event, error) {
 	if err := json.Unmarshal(b, &line); err != nil {
 		return runner.Event{}, fmt.Errorf("reading an event: %w", err)
 	}
-	e := runner.Event{Time: line.Time, Kind: line.Kind, Done: line.Done, Text: line.Text}
+	e := runner.Event{Time: line.Time, Kind: line.Kind, Done: line.Done, Text: line.Text, Prompt: line.Prompt}
 	if len(line.Metrics) > 0 {
 		e.Metrics = make(map[string]float64, len(line.Metrics))
 		for name, v := range line.Metrics {

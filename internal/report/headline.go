@@ -14,6 +14,9 @@ const (
 	evalLoss        = "eval/loss"
 	learningRate    = "learning_rate"
 	rewardMean      = "reward/mean"
+	evalReward      = "eval/reward"
+	evalPass        = "eval/pass@1"
+	rewardMargin    = "rewards/margin" // of a loss of preferences: the chosen side's reward less the rejected one's
 	tokensPerSecond = "time/tokens_per_second"
 	stepSeconds     = "time/step_seconds"
 	elapsedSeconds  = "time/elapsed_seconds"
@@ -35,6 +38,7 @@ type headline struct {
 var headlines = []headline{
 	{trainLoss, "loss", "loss %s", 1, Loss},
 	{rewardMean, "reward", "reward %s", 2, Loss},
+	{rewardMargin, "margin", "margin %s", 3, Loss},
 	{learningRate, "learning_rate", "lr %s", 6, Rate},
 	{tokensPerSecond, "tokens/s", "%s tok/s", 5, Short},
 	{costUSD, "cost", "%s", 4, USD},

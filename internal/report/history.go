@@ -25,6 +25,7 @@ type history struct {
 	done       int               // steps of the lineage
 	evals      []mile
 	saves      []mile
+	samples    []runner.Event // completions, the newest samplesKept
 	log        []runner.Event // what is neither step, evaluation nor checkpoint; the newest logKept
 	logged     int            // all of those
 	first      time.Time
@@ -48,9 +49,11 @@ type mile struct {
 // logKept bounds what a page lists of stages, retries and warnings; lineLimit is the longest line that is read, and
 // mostSteps the highest step that is believed.
 const (
-	logKept   = 300
-	lineLimit = 1 << 20
-	mostSteps = 1_000_000_000
+	logKept = 300
+	// samplesKept bounds the completions that a page shows.
+	samplesKept = 24
+	lineLimit   = 1 << 20
+	mostSteps   = 1_000_000_000
 )
 
 // readHistory reads a run folder, also while its run goes on: a file that is missing is empty, a half-written last line
@@ -161,6 +164,10 @@ func (h *history) addEvent(line []byte) bool {
 		h.evals = mergeMile(h.evals, mile{done: e.Done, metrics: e.Metrics})
 	case runner.SaveEvent:
 		h.saves = mergeMile(h.saves, mile{done: e.Done, text: e.Text})
+	case runner.SampleEvent:
+		if h.samples = append(h.samples, e); len(h.samples) > 2*samplesKept {
+			h.samples = slices.Delete(h.samples, 0, samplesKept)
+		}
 	case runner.EndEvent:
 		h.outcome = e.Text
 		h.note(e)

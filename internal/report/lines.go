@@ -106,5 +106,5 @@ func lineOrder() []string {
 	for _, h := range headlines {
 		order = append(order, h.name)
 	}
-	return append(order, "eta", trainLoss, evalLoss, costUSD)
+	return append(order, "eta", trainLoss, evalLoss, rewardMean, evalReward, evalPass, costUSD)
 }

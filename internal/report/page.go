@@ -28,6 +28,7 @@ type page struct {
 	Lock                        []field
 	LockText                    string // where it is not a plain list
 	Resolved                    string
+	Samples                     []sampleRow
 	Log                         []logRow
 	Logged                      int
 	Unreadable                  int
@@ -46,7 +47,8 @@ type (
 		Step, Kind, ID, Model string
 		Abandoned             bool
 	}
-	logRow struct{ Time, Kind, Step, Text string }
+	sampleRow struct{ Step, Prompt, Text, Reward, Advantage string }
+	logRow    struct{ Time, Kind, Step, Text string }
 )
 
 // Name and Value let the template read a field.
@@ -176,7 +178,11 @@ func lossChart(h *history) chart {
 		}
 	}
 	curves = append(curves, curve{name: "eval/loss", class: "eval", points: held, dots: true})
-	return newFigure("Loss per trained token", 1040, 360, Loss).draw(curves...)
+	title := "Loss per trained token"
+	if _, ok := h.series[rewardMargin]; ok {
+		title = "Loss, the mean over pairs or rows"
+	}
+	return newFigure(title, 1040, 360, Loss).draw(curves...)
 }
 
 // withTrend draws a smoothed curve over a long one, which it makes faint.
@@ -297,6 +303,13 @@ func plainMapping(text string) ([]field, bool) {
 }
 
 func (p *page) events(h *history) {
+	for _, e := range slices.Backward(h.samples[max(0, len(h.samples)-samplesKept):]) {
+		row := sampleRow{Count(e.Done + 1), printableText(e.Prompt), printableText(e.Text), "none", fmt.Sprintf("%.3g", e.Metrics["advantage"])}
+		if v, ok := e.Metrics["reward"]; ok {
+			row.Reward = fmt.Sprintf("%.3g", v)
+		}
+		p.Samples = append(p.Samples, row)
+	}
 	events := h.log[max(0, len(h.log)-logKept):]
 	for _, e := range events {
 		p.Log = append(p.Log, logRow{clock(e.Time), printable(string(e.Kind)), Count(e.Done), printable(e.Text)})

@@ -64,6 +64,12 @@ func planFields(p *runner.Plan) []field {
 		{"tokens", Count(p.Tokens) + " in all steps"},
 		{"trained tokens", fmt.Sprintf("%s (%s)", Count(p.Trained), percent(p.Trained, p.Tokens))},
 	}
+	if p.GroupSize > 0 {
+		fields[1] = field{"batch", fmt.Sprintf("%s of %s, %s", plural(float64(p.BatchSize), "prompt", "prompts"), plural(float64(p.GroupSize), "completion", "completions"), plural(float64(max(1, p.StepsPerBatch)), "step", "steps"))}
+		fields[2].value = Count(p.Rows) + " prompts an epoch, " + Count(p.Held) + " held out"
+		fields[3].value = Count(p.Tokens) + " of prompts in all steps, each once a completion"
+		fields[4] = field{"sampled", "at most " + Count(p.Sampled) + " tokens"}
+	}
 	if n := len(p.Rates); n > 0 {
 		fields = append(fields,
 			field{"learning rate", fmt.Sprintf("%s at the peak, %s at the last step", Rate(slices.Max(p.Rates)), Rate(p.Rates[n-1]))},

@@ -117,6 +117,7 @@ type outcome struct {
 	failed *wire.OperationError // of a FAILED one
 	res    runner.Result
 	output *wire.ForwardBackwardOutput // of a COMPLETED forward-backward
+	sample *wire.SampleOutput          // of a COMPLETED sample
 	err    error                       // what a COMPLETED one lacks
 }
 
@@ -127,12 +128,19 @@ func (s *session) result(ctx context.Context, op runner.OpName, l *outcome) (run
 		return runner.Result{}, &runner.Failed{Op: op, ID: l.id, Code: l.failed.Code.Name(), Message: s.c.redact(l.failed.Message)}
 	case l.err != nil:
 		return runner.Result{}, fmt.Errorf("%s %s: COMPLETED, but %w", op, l.id, l.err)
+	case l.sample != nil:
+		return s.sampled(ctx, op, l)
 	case l.output == nil:
 		return l.res, nil
 	}
 	o := l.output
 	if o.PayloadID != "" {
-		if err := s.fetch(ctx, o); err != nil {
+		inline := *o
+		err := s.fetch(ctx, o.PayloadID, func(body io.Reader) error {
+			*o = inline // a cut attempt may have left parts
+			return o.Merge(body)
+		})
+		if err != nil {
 			return runner.Result{}, fmt.Errorf("%s %s: reading its stored output: %w", op, l.id, err)
 		}
 	}
@@ -142,23 +150,42 @@ func (s *session) result(ctx context.Context, op runner.OpName, l *outcome) (run
 	return runner.Result{Loss: *o.Loss, Metrics: o.Metrics, Logprobs: o.Logprobs}, nil
 }
 
-// fetch reads the members that are stored under o.PayloadID over those of o.
-func (s *session) fetch(ctx context.Context, o *wire.ForwardBackwardOutput) error {
+// sampled makes the end of a sample.
+func (s *session) sampled(ctx context.Context, op runner.OpName, l *outcome) (runner.Result, error) {
+	o := l.sample
+	if o.PayloadID != "" {
+		err := s.fetch(ctx, o.PayloadID, func(body io.Reader) error {
+			var stored wire.SampleOutput
+			err := json.NewDecoder(body).Decode(&stored)
+			if stored.Results != nil {
+				o.Results = stored.Results
+			}
+			return err
+		})
+		if err != nil {
+			return runner.Result{}, fmt.Errorf("%s %s: reading its stored output: %w", op, l.id, err)
+		}
+	}
+	samples, err := samplesOf(o)
+	if err != nil {
+		return runner.Result{}, fmt.Errorf("%s %s: its output: %w", op, l.id, err)
+	}
+	return runner.Result{Samples: samples}, nil
+}
+
+// fetch gives merge what is stored under the id of a payload.
+func (s *session) fetch(ctx context.Context, payload string, merge func(io.Reader) error) error {
 	var from wire.DownloadURL
-	k := &call{method: http.MethodPost, path: s.path() + "/payloads/" + url.PathEscape(o.PayloadID) + "/download-url", read: into(&from)}
+	k := &call{method: http.MethodPost, path: s.path() + "/payloads/" + url.PathEscape(payload) + "/download-url", read: into(&from)}
 	if err := s.c.do(ctx, k, reading); err != nil {
 		return err
 	}
 	if from.DownloadURL == "" {
 		return fmt.Errorf("%s: the answer has no download_url", k.name())
 	}
-	inline := *o
 	return s.c.do(ctx, &call{
 		method: http.MethodGet, url: from.DownloadURL, most: largeAnswer,
-		read: func(_ http.Header, body io.Reader) error {
-			*o = inline // a cut attempt may have left parts
-			return o.Merge(body)
-		},
+		read: func(_ http.Header, body io.Reader) error { return merge(body) },
 	}, reading)
 }
 
@@ -171,6 +198,10 @@ func readOperation(op runner.OpName, body io.Reader) (*outcome, error) {
 			return nil, err
 		}
 		return seen(w, func(l *outcome, o *wire.ForwardBackwardOutput) error { l.output = o; return nil })
+	case runner.OpSample:
+		return decode(body, func(l *outcome, o *wire.SampleOutput) error { l.sample = o; return nil })
+	case runner.OpCustom:
+		return decodeEmpty(body)
 	case runner.OpOptimStep:
 		return decode(body, func(l *outcome, o *wire.OptimStepOutput) error {
 			if o.Step == nil {
@@ -221,6 +252,16 @@ func decode[O any](body io.Reader, take func(*outcome, *O) error) (*outcome, err
 		return nil, err
 	}
 	return seen(&w, take)
+}
+
+// decodeEmpty reads an operation whose end says nothing but that it has ended: it may come without output.
+func decodeEmpty(body io.Reader) (*outcome, error) {
+	var w wire.Operation[struct{}]
+	if err := json.NewDecoder(body).Decode(&w); err != nil {
+		return nil, err
+	}
+	w.Output = &struct{}{}
+	return seen(&w, func(*outcome, *struct{}) error { return nil })
 }
 
 // seen judges the envelope; take reads the output of an operation that is COMPLETED.

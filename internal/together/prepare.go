@@ -24,11 +24,17 @@ func (s *session) Prepare(ctx context.Context, op runner.Op) (runner.Prepared, e
 	switch op := op.(type) {
 	case runner.Forward:
 		p.Body, p.PayloadID, err = s.forward(ctx, op)
-		p.Work = tokens(op)
+		p.Work = tokens(op.Data, op.Backward)
+	case runner.Custom:
+		p.Body, p.PayloadID, err = s.custom(ctx, op)
+		p.Work = tokens(op.Data, true)
 	case runner.Optim:
 		p.Body, err = json.Marshal(optimStep(op))
 	case runner.Sync:
 		p.Body, err = json.Marshal(wire.WeightsSync{WeightSyncType: wire.WeightSyncType("WEIGHT_SYNC_TYPE_" + strings.ToUpper(op.Mode))})
+	case runner.Sample:
+		p.Body, p.PayloadID, err = s.sample(ctx, op)
+		p.Work = len(op.Prompts) * op.N * op.Params.MaxTokens
 	case runner.Save: // has no body
 	default:
 		err = errors.New("the client has no form for it")
@@ -39,12 +45,12 @@ func (s *session) Prepare(ctx context.Context, op runner.Op) (runner.Prepared, e
 	return p, nil
 }
 
-// tokens is the work of op: a backward pass takes about twice as long as the forward one before it.
-func tokens(op runner.Forward) (n int) {
-	for _, d := range op.Data {
+// tokens is the work of a pass over data: a backward one takes about twice as long as the forward one before it.
+func tokens(data []loss.Datum, backward bool) (n int) {
+	for _, d := range data {
 		n += len(d.Input)
 	}
-	if op.Backward {
+	if backward {
 		n *= 3
 	}
 	return n
@@ -80,6 +86,32 @@ func (s *session) forward(ctx context.Context, op runner.Forward) (body []byte, 
 	}
 	f.ForwardOnly, f.ReturnOutputs = !op.Backward, op.Logprobs || s.unproven(op)
 	body, err = wire.AppendForwardBackward(nil, f)
+	return body, payload, err
+}
+
+// custom encodes op, and uploads the body where it is large. Its samples have no weights: what counts stands in the
+// gradients.
+func (s *session) custom(ctx context.Context, op runner.Custom) (body []byte, payload string, err error) {
+	if len(op.Data) == 0 || len(op.Grads) != len(op.Data) {
+		return nil, "", fmt.Errorf("%d sequences and gradients for %d: they are equal in number, and at least one", len(op.Data), len(op.Grads))
+	}
+	f := &wire.CustomForwardBackward{Shape: s.c.shape, Samples: make([]wire.Sample, len(op.Data)), Gradients: op.Grads}
+	for i, d := range op.Data {
+		if err := check(d); err != nil {
+			return nil, "", fmt.Errorf("sequence %d: %w", i, err)
+		}
+		if len(op.Grads[i]) != len(d.Targets) {
+			return nil, "", fmt.Errorf("sequence %d: %d gradients for %d targets", i, len(op.Grads[i]), len(d.Targets))
+		}
+		f.Samples[i] = wire.Sample{Tokens: d.Input, Targets: d.Targets}
+	}
+	if body, err = wire.AppendCustomForwardBackward(nil, f); err != nil || len(body) <= s.c.inline {
+		return body, "", err
+	}
+	if payload, err = s.upload(ctx, body); err != nil {
+		return nil, "", err
+	}
+	body, err = wire.AppendCustomForwardBackward(nil, f.Shortened(payload))
 	return body, payload, err
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"trainer/internal/download"
+	"trainer/internal/rollout"
 	"trainer/internal/wire"
 	"trainer/loss"
 	"trainer/recipe"
@@ -153,6 +154,7 @@ func value(t *testing.T, b []byte) any {
 var explicit = []string{
 	"compute_config", "gpu_type", "num_generator_replicas", "lora_enabled", "optimizer_config", "inactive_timeout",
 	"lora_config", "rank", "alpha", "dropout", "train_unembed", "seed",
+	"top_p", "top_k", "num_samples", "temperature", "sampling_params", "max_tokens",
 	"adam_params", "beta1", "beta2", "eps", "weight_decay", "grad_clip_norm",
 }
 
@@ -299,6 +301,15 @@ func TestCaptures(t *testing.T) {
 			return st, nil
 		}
 	}
+	custom := func(t *testing.T, c *Client, es []exchange) (any, error) {
+		f, err := wire.DecodeCustomForwardBackward(bytes.NewReader(es[0].RequestBody), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := f.Samples[0] // what its weights are does not count
+		d := loss.Datum{Input: x.Tokens, Targets: x.Targets, Weights: []float64{0, 0, 0, 0, 1, 0.5}}
+		return operate(c, spec, runner.Custom{Data: []loss.Datum{d}, Grads: f.Gradients})
+	}
 	logprobs := [][]float64{{f32(-0.1), f32(-0.2), f32(-0.3), f32(-0.4), f32(-0.5), f32(-0.6)}}
 	scored := runner.Result{Loss: 2.345, Metrics: map[string]float64{}}
 	scoredAll := scored
@@ -314,6 +325,7 @@ func TestCaptures(t *testing.T) {
 				Full:      &runner.TrainLimits{MaxBatchSize: 128, MaxSeqLength: 16384},
 				Generator: &runner.GeneratorLimits{ContextLength: 32768, MaxTokens: 512, Temperature: 1},
 			}}}}},
+		{"custom_forward_backward", custom, runner.Result{}},
 		{"model_resources_create_full", func(_ *testing.T, c *Client, _ []exchange) (any, error) { return c.Create(ctx, full) },
 			with(pending, func(r *runner.Resource) {
 				r.Generators, r.LoRA, r.InactiveTimeout, r.BaseWeightsRef = 2, false, 2*time.Hour, full.BaseWeightsRef
@@ -395,6 +407,19 @@ func TestCaptures(t *testing.T) {
 		{"weights_sync_synchronous", op(runner.Sync{Mode: "synchronous"}), runner.Result{Version: 1}},
 		{"weights_sync_pipeline", op(runner.Sync{Mode: "pipeline"}), runner.Result{Version: 1}},
 		{"weights_sync_background_publish", op(runner.Sync{Mode: "background_publish"}), runner.Result{Version: 1}},
+		{"sample_minimal", op(runner.Sample{Prompts: [][]int32{{760, 6511, 314}}, N: 1, Params: recipe.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1}}),
+			runner.Result{Samples: []rollout.Samples{{Sequences: drawn(rollout.Cut, 1000), Segments: []rollout.Segment{{Version: 1}}}}}},
+		{"sample_batch", op(runner.Sample{Prompts: [][]int32{{760, 6511, 314}, {9338, 369}}, N: 2, Params: recipe.Sampling{MaxTokens: 8, Temperature: 1, TopP: 1, TopK: -1}}),
+			runner.Result{Samples: []rollout.Samples{
+				{Sequences: drawn(rollout.Stopped, 1000, 1010), Segments: []rollout.Segment{{Version: 1}}},
+				{Sequences: drawn(rollout.Stopped, 1000, 1010), Segments: []rollout.Segment{{Version: 1}}}}}},
+		{"sample_large_payload", func(_ *testing.T, c *Client, _ []exchange) (any, error) {
+			c.inline = 200
+			long := []int32{100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111}
+			return operate(c, spec, runner.Sample{Prompts: [][]int32{long, long}, N: 1, Params: recipe.Sampling{MaxTokens: 3, Temperature: 1, TopP: 1, TopK: -1}})
+		}, runner.Result{Samples: []rollout.Samples{
+			{Sequences: drawn(rollout.Cut, 1000), Segments: []rollout.Segment{{Version: 1}}},
+			{Sequences: drawn(rollout.Cut, 1000), Segments: []rollout.Segment{{Version: 1}}}}}},
 		{"training_checkpoint", op(runner.Save{}), runner.Result{Step: 10, Checkpoint: &runner.SavedCheckpoint{
 			ID: trainingID, Step: 10, CreatedAt: at(5), Registered: "ml_Train0001", Revision: "rv_Train0001"}}},
 		{"inference_checkpoint", op(runner.Save{Inference: true}), runner.Result{Step: 10, Checkpoint: &runner.SavedCheckpoint{
@@ -462,6 +487,15 @@ var (
 	serving = Checkpoint{SavedCheckpoint: runner.SavedCheckpoint{ID: servingID, Step: 10, CreatedAt: at(5), Registered: "ml_Adapter01", Revision: "rv_Adapter01", Adapter: true},
 		Inference: true, BaseModel: "Qwen/Qwen3.5-4B", Session: sessionID, LoRARank: 32}
 )
+
+// drawn are the sequences that the recording server made up, by their first tokens.
+func drawn(stop rollout.Stop, firsts ...int32) []rollout.Sequence {
+	var out []rollout.Sequence
+	for _, n := range firsts {
+		out = append(out, rollout.Sequence{Tokens: []int32{n, n + 1, n + 2}, Logprobs: []float64{-0.1, -0.2, -0.3}, Stop: stop})
+	}
+	return out
+}
 
 func at(minute int) time.Time {
 	return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(minute) * time.Minute)

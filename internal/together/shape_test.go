@@ -1,9 +1,12 @@
 package together
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,6 +86,44 @@ func TestALargeBodyOfTheOlderShapeIsUploaded(t *testing.T) {
 	}
 	if want := body(8, `,"payload_id":"pl"`); string(p.Body) != want || p.PayloadID != "pl" {
 		t.Errorf("got  %s\nwant %s", p.Body, want)
+	}
+}
+
+// Gradients go out in either shape, whole or uploaded, and what does not fit together does not go out.
+func TestGradientsOfALossOfOurs(t *testing.T) {
+	d := bigForward(1, 12).Data[0]
+	grads := [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0.5, 0.5, -1, 2}}
+	for _, shape := range []wire.Shape{wire.Current, wire.April2026} {
+		s := &script{steps: []any{says(200, `{"payload_id":"pl","upload_url":"`+testBase+`/blob"}`), says(200, `{}`)}}
+		c := New(Options{BaseURL: testBase, Transport: s, Shape: shape})
+		whole, err := c.Join(spec, "s1").Prepare(context.Background(), runner.Custom{Data: []loss.Datum{d}, Grads: grads})
+		if err != nil || whole.PayloadID != "" || whole.Op != runner.OpCustom || whole.Work != 36 {
+			t.Fatalf("%v: %+v, %v", shape, whole, err)
+		}
+		got, err := wire.DecodeCustomForwardBackward(bytes.NewReader(whole.Body), 0)
+		want := &wire.CustomForwardBackward{Shape: shape, Samples: []wire.Sample{{Tokens: d.Input, Targets: d.Targets}}, Gradients: grads}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: sent %s, %v", shape, whole.Body, err)
+		}
+		c.inline = 300
+		short, err := c.Join(spec, "s1").Prepare(context.Background(), runner.Custom{Data: []loss.Datum{d}, Grads: grads})
+		if err != nil || short.PayloadID != "pl" || len(s.body) != 2 || s.body[1] != string(whole.Body) {
+			t.Errorf("%v: uploaded %q, %v", shape, s.body, err)
+		}
+		if got, err := wire.DecodeCustomForwardBackward(bytes.NewReader(short.Body), 0); err != nil || got.PayloadID != "pl" || len(got.Gradients[0]) != wire.ShortLength {
+			t.Errorf("%v: beside the upload %s, %v", shape, short.Body, err)
+		}
+	}
+	for want, op := range map[string]runner.Custom{
+		"0 sequences":                            {},
+		"1 sequences and gradients for 0":        {Data: []loss.Datum{d}},
+		"sequence 0: 1 gradients for 12 targets": {Data: []loss.Datum{d}, Grads: [][]float64{{1}}},
+		"gradients[0].data[0]":                   {Data: []loss.Datum{d}, Grads: [][]float64{append([]float64{math.NaN()}, grads[0][1:]...)}},
+	} {
+		_, err := New(Options{BaseURL: testBase}).Join(spec, "s1").Prepare(context.Background(), op)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

@@ -1,0 +1,198 @@
+package dataset
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"trainer/recipe"
+)
+
+// pairs is a fixture of rows for a preference loss.
+func pairs(t testing.TB, loss string, rows ...string) *fixture {
+	f := newFixture(t, map[string]string{"rows.jsonl": strings.Join(rows, "\n")}, recipe.Source{Path: "rows.jsonl"})
+	f.r.Loss.Type, f.r.Dataset.OnIdenticalPair = loss, "drop"
+	return f
+}
+
+// shown is a row as its sides read, with what trains in brackets.
+func shown(t testing.TB, f *fixture, s *Set, i int) (out []string) {
+	row, err := s.Row(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok := f.tpl.Tokenizer()
+	name := func(id int32) string {
+		for _, role := range []string{"begin", "end", "user", "assistant", "system", "tool"} {
+			if c, _ := tok.Control("<|" + role + "|>"); c == id {
+				return "<" + role + ">"
+			}
+		}
+		return string(rune(id))
+	}
+	for _, d := range row.Data {
+		text, in := name(d.Input[0]), false
+		for n, id := range d.Targets {
+			if on := d.Weights[n] > 0; on != in {
+				text += map[bool]string{true: "[", false: "]"}[on]
+				in = on
+			}
+			text += name(id)
+		}
+		if in {
+			text += "]"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestPairsAreReadInEveryShape(t *testing.T) {
+	want := []string{"<begin><user>q<end><assistant>[good<end>]", "<begin><user>q<end><assistant>[bad<end>]"}
+	for name, row := range map[string]string{
+		"texts":                               `{"prompt": "q", "chosen": "good", "rejected": "bad"}`,
+		"a prompt of messages, sides as text": `{"prompt": [{"role": "user", "content": "q"}], "chosen": "good", "rejected": "bad"}`,
+		"messages":                            `{"prompt": [{"role": "user", "content": "q"}], "chosen": [{"role": "assistant", "content": "good"}], "rejected": [{"role": "assistant", "content": "bad"}]}`,
+		"sides of one message each":           `{"prompt": "q", "chosen": {"role": "assistant", "content": "good"}, "rejected": {"role": "assistant", "content": "bad"}}`,
+		"whole conversations":                 `{"chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}], "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "bad"}]}`,
+		"whole conversations beside their prompt": `{"prompt": "q", "chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}],
+			"rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "bad"}]}`,
+		"from and value": `{"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "good"}, "rejected": {"from": "gpt", "value": "bad"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := pairs(t, "dpo", strings.ReplaceAll(row, "\n", " "))
+			data := f.mustOpen(t)
+			if got := shown(t, f, data.Train, 0); !slices.Equal(got, want) {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+			row, _ := data.Train.Row(0)
+			if !row.Data[0].Desirable || row.Data[1].Desirable || row.Data[0].Group != row.Data[1].Group {
+				t.Errorf("the sides are marked %+v", row.Data)
+			}
+			if tokens, trained := data.Train.Count(0); tokens != 10+9 || trained != 5+4 || data.Train.Longest(0) != 10 {
+				t.Errorf("%d tokens, %d trained, the longest side %d", tokens, trained, data.Train.Longest(0))
+			}
+		})
+	}
+}
+
+// A turn that both sides have is of the prompt, also where it is an assistant's; behind where they part all turns are of the
+// sides.
+func TestWhatBothSidesBeginWithIsThePrompt(t *testing.T) {
+	f := pairs(t, "dpo", `{"chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "r"}, {"role": "assistant", "content": "x"}],`+
+		` "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "r"}, {"role": "assistant", "content": "y"}, {"role": "tool", "content": "t"}, {"role": "assistant", "content": "z"}]}`)
+	const prompt = "<begin><user>q<end><assistant>a<end><user>r<end><assistant>"
+	want := []string{prompt + "[x<end>]", prompt + "[y<end>]<tool>t<end><assistant>[z<end>]"}
+	if got := shown(t, f, f.mustOpen(t).Train, 0); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestWholeTextsAreAPairWithoutRoles(t *testing.T) {
+	f := pairs(t, "dpo", `{"chosen": "Human: hi Assistant: hello", "rejected": "Human: hi Assistant: hell"}`)
+	f.tpl = byteTemplate(t, recipe.Chat{Template: "none"})
+	want := []string{"<begin>Human: hi Assistant: [hello<end>]", "<begin>Human: hi Assistant: [hell<end>]"}
+	if got := shown(t, f, f.mustOpen(t).Train, 0); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestLabelledRows(t *testing.T) {
+	for name, row := range map[string]string{
+		"a prompt and a completion": `{"prompt": "q", "completion": "a", "label": true}`,
+		"messages":                  `{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "label": true}`,
+		"from and value":            `{"messages": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}], "label": true}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := pairs(t, "kto", row, strings.Replace(row, "true", "false", 1))
+			data := f.mustOpen(t)
+			for i, good := range []bool{true, false} {
+				if got := shown(t, f, data.Train, i); !slices.Equal(got, []string{"<begin><user>q<end><assistant>[a<end>]"}) {
+					t.Errorf("row %d: got %q", i, got)
+				}
+				if row, _ := data.Train.Row(i); row.Data[0].Desirable != good {
+					t.Errorf("row %d: desirable %v", i, row.Data[0].Desirable)
+				}
+			}
+		})
+	}
+}
+
+func TestPairsAtFault(t *testing.T) {
+	for name, c := range map[string]struct{ loss, row, want string }{
+		"an empty side":       {"dpo", `{"prompt": "q", "chosen": "a", "rejected": ""}`, `rejected: empty; a pair needs both completions`},
+		"no messages":         {"dpo", `{"prompt": "q", "chosen": [], "rejected": [{"role": "assistant", "content": "a"}]}`, `chosen: empty; a pair needs both completions`},
+		"a side that is null": {"dpo", `{"prompt": "q", "chosen": "a", "rejected": null}`, `rejected: null where text is due`},
+		"no prompt":           {"dpo", `{"chosen": "a", "rejected": "b"}`, `prompt: missing, and the sides are plain text: give a prompt, or messages`},
+		"two questions": {"dpo", `{"chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "rejected": [{"role": "user", "content": "r"}, {"role": "assistant", "content": "b"}]}`,
+			`chosen.0.role: the pair parts at a message of role "user"`},
+		"an empty message":  {"dpo", `{"prompt": "q", "chosen": [{"role": "assistant", "content": ""}], "rejected": "b"}`, `chosen.0.content: empty`},
+		"a speaker unknown": {"dpo", `{"conversations": [{"from": "me", "value": "q"}], "chosen": {"from": "gpt", "value": "a"}, "rejected": {"from": "gpt", "value": "b"}}`, `conversations.0.from: "me" is not a speaker`},
+		"a number":          {"dpo", `{"prompt": "q", "chosen": 1, "rejected": "b"}`, `chosen: a number where text is due`},
+		"no label":          {"kto", `{"prompt": "q", "completion": "a", "label": null}`, `label: null where a label is due`},
+		"the user's turn":   {"kto", `{"messages": [{"role": "user", "content": "q"}], "label": true}`, `messages.0: a label is of the last message`},
+		"pairs for kto":     {"kto", `{"prompt": "q", "chosen": "a", "rejected": "b"}`, `preference rows do not go with this loss; it trains on labelled`},
+		"rows for dpo":      {"dpo", `{"prompt": "q", "completion": "a"}`, `prompt_completion rows do not go with this loss; it trains on preference`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := pairs(t, c.loss, c.row).open()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestIdenticalPairs(t *testing.T) {
+	same, other := `{"prompt": "q", "chosen": "a", "rejected": "a"}`, `{"prompt": "q", "chosen": "a", "rejected": "b"}`
+	f := pairs(t, "dpo", other, same)
+	data := f.mustOpen(t)
+	if data.Train.Len() != 1 || data.Same != 1 || len(data.Identical) != 1 || data.Identical[0].Pos.Line != 2 {
+		t.Errorf("drop: %d rows, %d the same, listed %v", data.Train.Len(), data.Same, data.Identical)
+	}
+	f.r.Dataset.OnIdenticalPair = "keep"
+	if data = f.mustOpen(t); data.Train.Len() != 2 || data.Same != 0 {
+		t.Errorf("keep: %d rows, %d the same", data.Train.Len(), data.Same)
+	}
+	f.r.Dataset.OnIdenticalPair = "error"
+	if _, err := f.open(); err == nil || !strings.Contains(err.Error(), "rows.jsonl:2: the chosen and the rejected side are the same") {
+		t.Errorf("error: %v", err)
+	}
+	f = pairs(t, "dpo", same)
+	if _, err := f.open(); err == nil || !strings.Contains(err.Error(), "none of its 1 rows is left: 0 are bad and skipped, 0 overlong and dropped, 1 pairs of two equal sides") {
+		t.Errorf("nothing left: %v", err)
+	}
+}
+
+// What is too long loses the start of its prompt on both sides, or goes as a whole pair.
+func TestPairsAreCutAlike(t *testing.T) {
+	row := `{"prompt": "abcdef", "chosen": "good", "rejected": "b"}`
+	open := func(overlong string, most int) (*fixture, *Data, error) {
+		f := pairs(t, "dpo", row, `{"prompt": "q", "chosen": "x", "rejected": "y"}`)
+		f.r.Dataset.Overlong, f.r.Dataset.MaxLength = overlong, most
+		data, err := f.open()
+		return f, data, err
+	}
+	f, data, err := open("keep_end", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, got := []string{"def<end><assistant>[good<end>]", "def<end><assistant>[b<end>]"}, shown(t, f, data.Train, 0); data.Cut != 1 || !slices.Equal(got, want) {
+		t.Errorf("keep_end, %d cut: got %q, want %q", data.Cut, got, want)
+	}
+	if _, data, err = open("drop", 10); err != nil || data.Dropped != 1 || data.Train.Len() != 1 {
+		t.Errorf("drop: %+v, %v", data, err)
+	}
+	for _, c := range []struct {
+		how, want string
+		most      int
+	}{
+		{"keep_start", "keep_start would cut one side of the pair and not the other", 10},
+		{"error", "15 tokens, and dataset.max_length is 10", 10},
+		{"keep_end", "10 tokens too many, and the prompt has 10", 5},
+	} {
+		if _, _, err := open(c.how, c.most); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.how, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+)
+
+// Metrics are the numbers of a rollout batch. Means of rewards are over scored members alone, and absent where there is
+// none: reward/mean of the totals, reward/<grader>/mean of each grader before clip and weight. Counts: reward/unscored,
+// reward/<grader>/unscored/<why>, groups, groups/trained, groups/too_few, groups/unsampled. groups/zero_variance_fraction
+// is of the sampled groups, completion/length in tokens, completion/truncated_fraction of the completions,
+// entropy/sampled the mean of −q over the sampled tokens, an estimate of the entropy of the weights that sampled.
+func Metrics(groups []Group) map[string]float64 {
+	var (
+		reward, length, cut, entropy mean
+		parts                        = map[string]*mean{}
+		counts                       = map[string]float64{"reward/unscored": 0, "groups": float64(len(groups)), "groups/trained": 0}
+		flat                         mean
+	)
+	for _, g := range groups {
+		switch g.Dropped {
+		case Kept:
+			counts["groups/trained"]++
+		case TooFew, Unsampled:
+			counts["groups/"+string(g.Dropped)]++
+		}
+		if g.Dropped != Unsampled {
+			flat.add(truth(g.Dropped == ZeroVariance || equal(g)))
+		}
+		for _, m := range g.Members {
+			length.add(float64(len(m.Tokens)))
+			cut.add(truth(m.Stop == Cut))
+			for _, q := range m.Logprobs {
+				entropy.add(-q)
+			}
+			if m.Unscored != "" {
+				counts["reward/unscored"]++
+			} else {
+				reward.add(m.Reward)
+			}
+			for _, p := range m.Parts {
+				if !p.Scored {
+					counts["reward/"+p.Name+"/unscored/"+cmp.Or(p.Why, "unknown")]++
+					continue
+				}
+				if parts[p.Name] == nil {
+					parts[p.Name] = &mean{}
+				}
+				parts[p.Name].add(p.Value)
+			}
+		}
+	}
+	out := maps.Clone(counts)
+	reward.put(out, "reward/mean")
+	length.put(out, "completion/length")
+	cut.put(out, "completion/truncated_fraction")
+	entropy.put(out, "entropy/sampled")
+	flat.put(out, "groups/zero_variance_fraction")
+	for name, m := range parts {
+		m.put(out, "reward/"+name+"/mean")
+	}
+	return out
+}
+
+// equal says that a group has more than one reward, and all are the same.
+func equal(g Group) bool {
+	n, first, same := 0, 0.0, true
+	for _, m := range g.Members {
+		if m.Unscored != "" {
+			continue
+		}
+		if n++; n == 1 {
+			first = m.Reward
+		}
+		same = same && m.Reward == first
+	}
+	return n > 1 && same
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// mean adds up in order.
+type mean struct {
+	sum float64
+	n   int
+}
+
+func (m *mean) add(v float64) { m.sum += v; m.n++ }
+
+func (m *mean) put(into map[string]float64, name string) {
+	if m.n > 0 {
+		into[name] = m.sum / float64(m.n)
+	}
+}

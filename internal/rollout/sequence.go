@@ -1,0 +1,29 @@
+package rollout
+
+// Sequence is one completion, as it was sampled.
+type Sequence struct {
+	Tokens   []int32   // [T], the token that ended it included where the service returns that
+	Logprobs []float64 // [T], natural logs under the weights that sampled
+	Stop     Stop
+}
+
+// Stop is why a completion ended.
+type Stop string
+
+// The ways to end.
+const (
+	Stopped Stop = "stop"   // by a stop token or text
+	Cut     Stop = "length" // by max_tokens
+)
+
+// Samples are the completions of one prompt. Segments say which version of the weights sampled, from which token on.
+type Samples struct {
+	Sequences []Sequence
+	Segments  []Segment
+}
+
+// Segment is a stretch of tokens under one version of the weights; versions count as the service counts them.
+type Segment struct {
+	Version int64
+	Start   int
+}

@@ -1,0 +1,131 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"trainer/internal/rollout"
+	"trainer/recipe"
+)
+
+// What an evaluation that samples measures. A completion passes where the first reward of the recipe's list pays it in full,
+// at least 1; pass@k is the share of prompts with one that passes among their k.
+const (
+	evalReward = "eval/reward"
+	evalPass   = "eval/pass@1"
+)
+
+// sampledBy are the metrics that a recipe whose evaluations sample can go by.
+func sampledBy(r *recipe.Recipe) []string {
+	names := []string{evalReward, evalPass}
+	if k := r.Eval.GroupSize; k > 1 {
+		names = append(names, fmt.Sprintf("eval/pass@%d", k))
+	}
+	return names
+}
+
+// followSampling samples the held-out prompts under the weights of done steps, which are served now and until it is over.
+func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollouts, done int) error {
+	d, err := r.examine(ctx, source, done)
+	var m map[string]float64
+	if err == nil {
+		var text []byte
+		if text, err = r.written(done, d); err != nil {
+			return fmt.Errorf("write down the evaluation: %w", err)
+		}
+		if err := r.putSamples(fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, r.gen.gen), text); err != nil {
+			return err
+		}
+		m = examined(d.groups, r.in.Recipe.Eval.GroupSize)
+	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
+		return err
+	}
+	f.evals = true
+	f.after = append(f.after, func(_ context.Context, r *run, done, updates int) error {
+		if err != nil {
+			return r.unexamined(done, err)
+		}
+		return r.judged(m, done, updates)
+	})
+	return nil
+}
+
+// unexamined says what an evaluation without a result costs: a warning, unless the fault is ours.
+func (r *run) unexamined(done int, err error) error {
+	if failureOf(err) == "" && r.tainted() == nil {
+		return fmt.Errorf("evaluate: %w", err)
+	}
+	return r.harmless(done, "evaluate", err)
+}
+
+func (r *run) examine(ctx context.Context, source *fromRollouts, done int) (*drawn, error) {
+	e := r.in.Recipe.Eval
+	n := r.in.Held.Len()
+	if e.Limit != nil {
+		n = min(n, *e.Limit)
+	}
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	source.mu.Lock()
+	under := *source.live
+	source.mu.Unlock()
+	q := question{set: r.in.Held, kind: kindEvalSample, step: done, rows: rows, name: fmt.Sprintf("eval%d", done),
+		n: e.GroupSize, params: *e.SamplingParams, under: under, tries: harmlessTries}
+	groups, places, err := r.ask(ctx, ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &drawn{groups: groups, places: places}, nil
+}
+
+// examined are the metrics of held-out prompts, k completions each. Means of rewards are over those that have one; a
+// completion without one does not pass.
+func examined(groups []rollout.Group, k int) map[string]float64 {
+	m := map[string]float64{}
+	for name, v := range rollout.Metrics(groups) {
+		switch name {
+		case "reward/mean":
+			m[evalReward] = v
+		case "completion/length", "completion/truncated_fraction", "reward/unscored":
+			m["eval/"+name] = v
+		}
+	}
+	one, any, n := 0.0, 0.0, 0.0
+	for _, g := range groups {
+		if len(g.Members) == 0 {
+			continue
+		}
+		passed := 0.0
+		for _, c := range g.Members {
+			if len(c.Parts) > 0 && c.Parts[0].Scored && c.Parts[0].Value >= 1 {
+				passed++
+			}
+		}
+		n++
+		one += passed / float64(len(g.Members))
+		if passed > 0 {
+			any++
+		}
+	}
+	if n > 0 {
+		m[evalPass] = one / n
+		if k > 1 {
+			m[fmt.Sprintf("eval/pass@%d", k)] = any / n
+		}
+	}
+	return m
+}
+
+// follow keeps the newest of the metrics that a loop that samples is followed by.
+func (s *Summary) follow(m map[string]float64) {
+	for _, name := range []string{"reward/mean", evalReward, evalPass} {
+		if v, ok := m[name]; ok {
+			if s.Last == nil {
+				s.Last = map[string]float64{}
+			}
+			s.Last[name] = v
+		}
+	}
+}

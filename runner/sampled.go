@@ -1,0 +1,181 @@
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"trainer/internal/journal"
+	"trainer/internal/rollout"
+)
+
+// samplesName is the folder of a run that holds what was sampled: a file a rollout batch, one an evaluation.
+const samplesName = "samples"
+
+// completion is a line of such a file: a member of a group, or a group without any, whose Member is -1. Its members are a
+// contract: later versions read these files, and so do people.
+type completion struct {
+	Batch     int       `json:"batch"`
+	Group     int       `json:"group"`
+	Row       int       `json:"row"` // of the prompt in its set
+	At        string    `json:"at"`
+	Member    int       `json:"member"`
+	Prompt    string    `json:"prompt"`
+	Text      string    `json:"text"`
+	Stop      string    `json:"stop"`
+	Count     int       `json:"completion_tokens"`
+	Version   int64     `json:"weights_version"`
+	Reward    float64   `json:"reward"`
+	Unscored  string    `json:"unscored,omitempty"`
+	Rewards   []verdict `json:"rewards"`
+	Advantage float64   `json:"advantage"`
+	Trained   bool      `json:"trained"`
+	Dropped   string    `json:"dropped,omitempty"` // why the group is
+	Tokens    []int32   `json:"tokens"`
+	Logprobs  []float64 `json:"logprobs"`
+}
+
+// verdict is what one grader gave.
+type verdict struct {
+	Name   string  `json:"name"`
+	Value  float64 `json:"value"`
+	Scored bool    `json:"scored"`
+	Why    string  `json:"why,omitempty"`
+}
+
+// written are the lines of d.
+func (r *run) written(batch int, d *drawn) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for i, g := range d.groups {
+		c := completion{Batch: batch, Group: i, Row: g.Row, At: d.places[i], Member: -1, Dropped: string(g.Dropped), Prompt: r.in.Tokenizer.Decode(g.Prompt)}
+		if len(g.Members) == 0 {
+			if err := enc.Encode(c); err != nil {
+				return nil, err
+			}
+		}
+		for j, m := range g.Members {
+			c.Member, c.Text, c.Stop, c.Count, c.Version = j, m.Text, string(m.Stop), len(m.Tokens), m.Version
+			c.Reward, c.Unscored, c.Advantage, c.Trained = m.Reward, m.Unscored, m.Advantage, m.Trained
+			c.Tokens, c.Logprobs, c.Rewards = m.Tokens, m.Logprobs, nil
+			for _, p := range m.Parts {
+				c.Rewards = append(c.Rewards, verdict(p))
+			}
+			if err := enc.Encode(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// store brings a rollout batch to the disk, then writes into the journal that it is there, then gives it to who waits.
+func (f *fromRollouts) store(b int, d *drawn, draws int, under served) error {
+	r := f.r
+	text, err := r.written(b, d)
+	if err != nil {
+		return fmt.Errorf("write down what was sampled: %w", err)
+	}
+	rec := rolloutRecord{Batch: b, Gen: r.gen.gen, Draws: draws, File: fmt.Sprintf("%s/batch-%06d.g%d.jsonl", samplesName, b+1, r.gen.gen),
+		SHA256: hashOf(text), Version: under.updates, Served: under.version, Kept: full(d.groups)}
+	rec.Dropped = len(d.groups) - rec.Kept
+	if err := r.putSamples(rec.File, text); err != nil {
+		return err
+	}
+	if err := r.journal.Append(recRollout, rec); err != nil {
+		return &journalError{fmt.Errorf("journal the rollout batch: %w", err)}
+	}
+	r.note(func(p *past) { p.rollouts[b] = rec })
+	r.ledger.forget(func(s slot) bool { return s.kind == kindSample && s.step == b*f.per })
+	f.change(func() { f.stored[b] = d })
+	r.show(b*f.per, d)
+	return nil
+}
+
+// putSamples brings a file to the folder of samples.
+func (r *run) putSamples(name string, text []byte) error {
+	dir := filepath.Join(r.world.Dir, samplesName)
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = r.disk.SyncFolder(r.world.Dir)
+	} else if os.IsExist(err) {
+		err = nil
+	}
+	if err == nil {
+		err = journal.Put(r.disk, filepath.Join(r.world.Dir, filepath.FromSlash(name)), text)
+	}
+	if err != nil {
+		return &journalError{fmt.Errorf("store what was sampled: %w", err)}
+	}
+	return nil
+}
+
+// load reads a rollout batch that is stored. Rewards and advantages are those that were written down: a grader is not asked
+// twice.
+func (f *fromRollouts) load(rec rolloutRecord) (*drawn, error) {
+	text, err := os.ReadFile(filepath.Join(f.r.world.Dir, filepath.FromSlash(rec.File)))
+	if err != nil {
+		return nil, fmt.Errorf("read the samples of rollout batch %d: %w", rec.Batch+1, err)
+	}
+	if hashOf(text) != rec.SHA256 {
+		return nil, fmt.Errorf("%w: %s is not what was written there", ErrDrift, rec.File)
+	}
+	d := &drawn{}
+	in := bufio.NewReader(bytes.NewReader(text))
+	for dec := json.NewDecoder(in); dec.More(); {
+		var c completion
+		if err := dec.Decode(&c); err != nil {
+			return nil, fmt.Errorf("read %s: %w", rec.File, err)
+		}
+		if err := f.take(d, c); err != nil {
+			return nil, err
+		}
+	}
+	d.metrics = rollout.Metrics(d.groups)
+	return d, nil
+}
+
+// take adds a line to the groups.
+func (f *fromRollouts) take(d *drawn, c completion) error {
+	if c.Group == len(d.groups) {
+		p, err := f.rows.set.Prompt(c.Row)
+		if err != nil {
+			return drifted(err)
+		}
+		d.groups = append(d.groups, rollout.Group{Row: c.Row, Prompt: p.IDs, Dropped: rollout.Drop(c.Dropped)})
+		d.places = append(d.places, c.At)
+	}
+	if c.Member < 0 {
+		return nil
+	}
+	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop)}, Text: c.Text,
+		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Trained: c.Trained}
+	for _, v := range c.Rewards {
+		m.Parts = append(m.Parts, rollout.Part(v))
+	}
+	g := &d.groups[c.Group]
+	g.Members = append(g.Members, m)
+	return nil
+}
+
+// show tells some of the completions of a batch: one a group, as many as logging.completions says.
+func (r *run) show(done int, d *drawn) {
+	left := r.in.Recipe.Logging.Completions
+	for i, g := range d.groups {
+		if len(g.Members) == 0 || left == 0 {
+			continue
+		}
+		left--
+		m := g.Members[i%len(g.Members)]
+		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(g.Prompt), Text: m.Text,
+			Metrics: map[string]float64{"tokens": float64(len(m.Tokens)), "advantage": m.Advantage}}
+		if m.Unscored == "" {
+			e.Metrics["reward"] = m.Reward
+		}
+		r.tell(e)
+	}
+}
