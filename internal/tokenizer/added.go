@@ -107,7 +107,8 @@ type counter struct {
 func (c counter) control(at span) bool { return c.all || c.where != nil && c.where(at.from, at.to) }
 
 // split gives the parts of p in order: text to text, tokens to token, with their place in p. Where white space that a token took
-// along holds another token, that one is given too, and may lie before the end of the one before: so does the reference.
+// along holds another token, that one is given too, and may lie before the end of the one before: so does the reference, but where both take white space
+// along, on which it ends in a panic.
 func (m *matcher) split(p piece, counts counter, text func(piece), token func(t *added, p piece)) {
 	done := 0
 	for i := 0; m != nil && i < len(p.text); {
@@ -125,7 +126,7 @@ func (m *matcher) split(p piece, counts counter, text func(piece), token func(t 
 			continue
 		}
 		if t.lstrip {
-			from = max(done, len(strings.TrimRightFunc(p.text[:from], unicode.IsSpace)))
+			from = max(min(done, from), len(strings.TrimRightFunc(p.text[:from], unicode.IsSpace)))
 		}
 		if t.rstrip {
 			to = len(p.text) - len(strings.TrimLeftFunc(p.text[to:], unicode.IsSpace))

@@ -14,7 +14,7 @@ type fields struct {
 func (s *scanner) fields(path string) (fields, error) {
 	s.peek()
 	f := fields{scanner: s, path: path, start: s.at, members: map[string]int{}}
-	return f, s.object(path, func(key string) error {
+	return f, s.object("the object "+path, func(key string) error {
 		s.peek()
 		f.members[key] = s.at
 		return s.skip(0)

@@ -199,3 +199,17 @@ func checkEnds(t *testing.T, name string, tok *Tokenizer, text string) {
 		t.Fatalf("%s: %q: ends %v do not cover it", name, text, ends)
 	}
 }
+
+// Two tokens that both want the white space between them, of which one is made of it, are too much for the reference.
+func TestTokensThatTakeEachOther(t *testing.T) {
+	src := strings.Replace(tiny, `{"id": 3, "content": "<s>", "special": true}`,
+		`{"id": 3, "content": "<r>", "rstrip": true, "special": true}, {"id": 4, "content": "\n", "lstrip": true, "special": true}`, 1)
+	tok, err := parse("tokenizer.json", src, companions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, ends := tok.EncodeControl("<r> \n ab\n")
+	if want := []int32{3, 4, 0, 2, 4}; !slices.Equal(ids, want) || ends[len(ends)-1] != 9 {
+		t.Errorf("got %v to %v, want %v to 9", ids, ends, want)
+	}
+}

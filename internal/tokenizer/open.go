@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -119,6 +120,9 @@ func readFile(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("tokenizer: %w", err)
+	}
+	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
+		return "", fmt.Errorf("%s: a pointer of Git LFS, not the file: git lfs pull fetches it", path)
 	}
 	return string(data), nil
 }

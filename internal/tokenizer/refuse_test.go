@@ -117,13 +117,21 @@ func TestWhatIsBesideIsRead(t *testing.T) {
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "x.tiktoken"), []byte("AA== 0\n"), 0o600); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "ranks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ranks", "x.tiktoken"), []byte("AA== 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pointer := filepath.Join(dir, "tokenizer.json")
+	if err := os.WriteFile(pointer, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
+		pointer:                       "a pointer of Git LFS",
 		filepath.Join(dir, "nowhere"): "no such file",
 		t.TempDir():                   "no tokenizer.json, tiktoken.model, *.tiktoken or tekken.json",
-		dir:                           "ranks do not say how to split a text",
+		filepath.Join(dir, "ranks"):   "ranks do not say how to split a text",
 		"refuse_test.go":              "a tokenizer is tokenizer.json",
 	} {
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
