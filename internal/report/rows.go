@@ -198,7 +198,7 @@ func drawn(text string) string {
 			b.WriteString("⇥")
 		case unicode.IsPrint(r), unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Bidi_Control, r):
 			b.WriteRune(r)
-		case r < 0x100:
+		case r < utf8.RuneSelf:
 			fmt.Fprintf(&b, `\x%02x`, r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
