@@ -19,6 +19,8 @@ type decoder struct {
 	r        *Recipe
 	loop     loss.Loop // "" while the loss is unknown: then every loop's keys are taken
 	full     bool      // full weights
+	reward   string    // the type of the reward that is decoded
+	kind     string    // the loss or reward whose params are decoded
 	orphan   bool      // a parent could not be read, and what is missing may stand there
 	check    *validator.Validate
 	bad      map[string]bool // keys with a problem
@@ -63,7 +65,7 @@ func (d *decoder) fill(n *node, at diag.Pos, key string, k *Key, keys []*Key, v 
 	typ := d.typeIn(n, k)
 	known := knownType(k, typ)
 	for _, c := range keys {
-		full, child, field := join(key, c.Name), n.get(c.Name), v.Field(c.index)
+		full, child, field := join(key, c.Name), n.get(c.Name), v.FieldByIndex(c.index)
 		if c.Types != nil && !known && child == nil {
 			continue // whose key it is can't be told
 		}
@@ -79,7 +81,7 @@ func (d *decoder) fill(n *node, at diag.Pos, key string, k *Key, keys []*Key, v 
 			d.value(child, full, c, field)
 		case preset != "":
 			if c.Required && field.IsZero() && preset == defaults.label {
-				d.add(at, full, "missing; %s has no default for it", owner(typ, d.r.Loss.Type))
+				d.add(at, full, "missing; %s has no default for it", owner(typ, d.kind))
 			}
 			d.trace.origins[full] = origin{label: preset}
 		default:
@@ -88,10 +90,10 @@ func (d *decoder) fill(n *node, at diag.Pos, key string, k *Key, keys []*Key, v 
 	}
 }
 
-// owner is what a missing key is of: a type of its mapping, or the loss.
-func owner(typ, loss string) string {
+// owner is what a missing key is of: a type of its mapping, or the kind whose params are decoded.
+func owner(typ, kind string) string {
 	if typ == "" {
-		return loss
+		return kind
 	}
 	return "type " + typ
 }
@@ -259,6 +261,9 @@ func (d *decoder) mapping(n *node, at diag.Pos, key string, k *Key, v reflect.Va
 		return
 	case "loss":
 		d.loss(n, at, key, k, v)
+		return
+	case "reward.N":
+		d.oneReward(n, at, key, k, v)
 		return
 	case "eval.sampling_params":
 		d.evalSampling(n, at, key, k, v)

@@ -1,6 +1,9 @@
 package recipe
 
-import "trainer/loss"
+import (
+	"trainer/internal/grader"
+	"trainer/loss"
+)
 
 // loopDefaults are the defaults that depend on the loop; an absent loop has none. All others stand in the structs' tags.
 var loopDefaults = map[string]map[loss.Loop]string{
@@ -23,12 +26,6 @@ var adapterRates = map[loss.Loop]string{
 // evalSampling is where evaluation samples otherwise than rollout.
 var evalSampling = map[string]string{"temperature": "0.0"}
 
-// rewardNames is every grader that a recipe can name.
-var rewardNames = []string{
-	"exact", "contains", "numeric", "regex", "json_schema", "math_equal", "multiple_choice", "length", "repetition",
-	"format", "judge", "command", "http",
-}
-
 // LossNames lists every loss that a recipe can name, in the order of the reference.
 func LossNames() []string {
 	var names []string
@@ -38,8 +35,23 @@ func LossNames() []string {
 	return names
 }
 
-// RewardNames lists every grader that a recipe can name.
-func RewardNames() []string { return append([]string(nil), rewardNames...) }
+// RewardNames lists every grader that a recipe can name, in the order of the reference.
+func RewardNames() []string {
+	var names []string
+	for _, k := range grader.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func rewardKind(name string) (grader.Kind, bool) {
+	for _, k := range grader.Kinds() {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return grader.Kind{}, false
+}
 
 // LoopOf is the loop of a loss by name, and "" for an unknown name.
 func LoopOf(name string) loss.Loop {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"trainer/internal/grader"
 	"trainer/loss"
 	"trainer/schedule"
 )
@@ -49,7 +50,7 @@ type Key struct {
 	Elem     *Key        // of a list or of names
 	Variants []Variant   // of Params; of lr_schedule, whose variants' keys stand beside its own
 
-	index int // of the struct field
+	index []int // of the struct field, through the structs that it is embedded in
 }
 
 // Variant is what one type adds to a mapping.
@@ -63,17 +64,29 @@ func Keys() *Key { return root }
 
 var root = &Key{Kind: Mapping, Keys: structKeys(reflect.TypeFor[Recipe](), "", reflect.Value{})}
 
-// structKeys lists the keys of t in field order. preset, where valid, is a value of t whose fields are the defaults.
+// structKeys lists the keys of t in field order, those of an embedded struct in its place. preset, where valid, is a value of t
+// whose fields are the defaults.
 func structKeys(t reflect.Type, path string, preset reflect.Value) []*Key {
 	var keys []*Key
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous && f.IsExported() && f.Type.Kind() == reflect.Struct {
+			inner := reflect.Value{}
+			if preset.IsValid() {
+				inner = preset.Field(i)
+			}
+			for _, k := range structKeys(f.Type, path, inner) {
+				k.index = append([]int{i}, k.index...)
+				keys = append(keys, k)
+			}
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "" || name == "-" {
 			continue
 		}
 		k := fieldKey(t.String(), f, name, join(path, name))
-		k.index = i
+		k.index = []int{i}
 		if preset.IsValid() && !preset.Field(i).IsZero() {
 			k.Default = inline(preset.Field(i))
 		}
@@ -114,7 +127,7 @@ func fieldKey(owner string, f reflect.StructField, name, path string) *Key {
 	case "loss.type":
 		k.Names = LossNames()
 	case "reward.N.type":
-		k.Names = rewardNames
+		k.Names = RewardNames()
 	case "lr_schedule.type":
 		k.Names = schedules()
 	case "lr_schedule":
@@ -146,6 +159,9 @@ func typeKey(t reflect.Type, path string) *Key {
 		return k
 	case reflect.TypeFor[loss.Loss]():
 		k.Kind, k.Variants = Params, lossParams(path)
+		return k
+	case reflect.TypeFor[grader.Grader]():
+		k.Kind, k.Variants = Params, rewardParams(path)
 		return k
 	}
 	switch t.Kind() {
@@ -183,6 +199,15 @@ func lossParams(path string) []Variant {
 	for _, l := range loss.Kinds() {
 		v := reflect.ValueOf(l.New()).Elem()
 		out = append(out, Variant{l.Name, structKeys(v.Type(), path, v)})
+	}
+	return out
+}
+
+func rewardParams(path string) []Variant {
+	var out []Variant
+	for _, g := range grader.Kinds() {
+		v := reflect.ValueOf(g.New()).Elem()
+		out = append(out, Variant{g.Name, structKeys(v.Type(), path, v)})
 	}
 	return out
 }

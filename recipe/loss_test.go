@@ -81,7 +81,7 @@ func TestBoundsOfParametersAreTheirLosses(t *testing.T) {
 				if dro, ok := l.(*loss.DRO); ok {
 					dro.Beta = new(0.05)
 				}
-				field := reflect.Indirect(reflect.ValueOf(l).Elem().Field(k.index))
+				field := reflect.Indirect(reflect.ValueOf(l).Elem().FieldByIndex(k.index))
 				switch field.Kind() {
 				case reflect.Float64:
 					var f float64

@@ -14,7 +14,7 @@ func isPath(k *Key, value string) bool {
 		return false
 	}
 	if k.Path == "chat.template" {
-		return strings.HasSuffix(value, ".jinja") || strings.HasSuffix(value, ".jinja2") || strings.HasSuffix(value, ".j2")
+		return isTemplateFile(value)
 	}
 	return true
 }

@@ -3,6 +3,7 @@ package recipe
 import (
 	"time"
 
+	"trainer/internal/grader"
 	"trainer/loss"
 	"trainer/schedule"
 )
@@ -39,7 +40,7 @@ type Recipe struct {
 	// behind a step of a run, `trainer resume RUN --from STEP`.
 	InitFrom *InitFrom `yaml:"init_from"`
 
-	// Tokenizer is auto (the base model's own), a folder, a file, or hf://org/name@revision.
+	// Tokenizer is auto (the base model's own, from the hub), a folder, a file, or hf://org/name@revision.
 	Tokenizer string `yaml:"tokenizer" default:"auto"`
 	// Chat says how messages become text and which tokens train.
 	Chat Chat `yaml:"chat"`
@@ -149,9 +150,10 @@ type Dataset struct {
 
 // Source is where rows come from.
 type Source struct {
-	// Path: a file, a glob, hf://datasets/org/name@revision or https://…; relative to the file it stands in.
+	// Path: a file, a glob, hf://datasets/org/name@revision, files in it (hf://datasets/org/name@main/data/*.jsonl) or https://…; relative
+	// to the file it stands in. Files are JSON lines, a JSON list or Parquet; the first two also in gzip or zstd.
 	Path string `yaml:"path" validate:"required"`
-	// Subset of an hf:// dataset.
+	// Subset of an hf:// dataset; null is its only or its default one.
 	Subset *string `yaml:"subset"`
 	// Split of an hf:// dataset.
 	Split string `yaml:"split" default:"train"`
@@ -159,7 +161,7 @@ type Source struct {
 	SHA256 *string `yaml:"sha256" validate:"omitempty,len=64,hexadecimal"`
 	// Format of the rows; auto takes the first row's shape, and a later row of another shape is a bad row.
 	Format string `yaml:"format" default:"auto" validate:"oneof=auto messages prompt_completion text tokens preference labelled prompts"`
-	// Fields maps our names to the columns of the file, as {prompt: question, target: {column: answer, regex: '#### (.+)'}}.
+	// Fields maps our names to the columns of the file, by dotted paths, several joined, or group 1 of a regex, as {prompt: question, target: {column: answer, regex: '#### (.+)'}}.
 	Fields map[string]Field `yaml:"fields"`
 	// Weight is how often each row is seen an epoch: 2.0 twice, 0.5 a seeded half.
 	Weight float64 `yaml:"weight" default:"1.0" validate:"gt=0"`
@@ -366,12 +368,12 @@ type Env struct {
 	Params map[string]any `yaml:"params"`
 }
 
-// Reward is one grader and what its score counts.
+// Reward is one grader and what its score counts. Params is never nil after Load.
 type Reward struct {
 	// Type of the grader.
 	Type string `yaml:"type" validate:"required"`
-	// Params of the grader.
-	Params map[string]any `yaml:"params"`
+	// Params of the grader that type names.
+	Params grader.Grader `yaml:"params"`
 	// Weight of the score in the reward; may be negative; 0 is measured and not added.
 	Weight float64 `yaml:"weight" default:"1.0"`
 	// Clip bounds the score: null or [lo, hi].

@@ -1,13 +1,12 @@
 package recipe
 
 import (
-	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"trainer/internal/diag"
+	"trainer/internal/grader"
 	"trainer/loss"
 )
 
@@ -64,15 +63,8 @@ func (d *decoder) env() {
 	if e == nil || e.Type != "http" || !d.sound("rollout.env.url") {
 		return
 	}
-	u, err := url.Parse(e.URL)
-	if err != nil || u.Host == "" {
-		d.refuse("rollout.env.url", "is not an address as https://host/path")
-		return
-	}
-	ip := net.ParseIP(u.Hostname())
-	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
-		d.refuse("rollout.env.url", "must be https, or http to a loopback address, got %s", u.Scheme)
+	if msg := grader.CheckAddress(e.URL); msg != "" {
+		d.refuse("rollout.env.url", "%s", msg)
 	}
 }
 
@@ -97,12 +89,17 @@ func (d *decoder) rewards() {
 		if w.Clip != nil && w.Clip[0] >= w.Clip[1] {
 			d.refuse(key+".clip", "must be [lo, hi] with lo below hi")
 		}
-		if w.Type != "" && !slices.Contains(rewardNames, w.Type) {
-			msg := diag.DidYouMean(w.Type, rewardNames)
+		if w.Type != "" && !slices.Contains(RewardNames(), w.Type) {
+			msg := diag.DidYouMean(w.Type, RewardNames())
 			if msg == "" {
-				msg = "; rewards are " + strings.Join(rewardNames, ", ")
+				msg = "; rewards are " + strings.Join(RewardNames(), ", ")
 			}
 			d.refuse(key+".type", "%q is not a reward%s", w.Type, msg)
+		}
+		for j := range w.Tests {
+			if test := key + ".tests." + strconv.Itoa(j); !d.r.Given(test + ".reward") {
+				d.refuse(test, "has no reward; give the score that is expected, or null for none")
+			}
 		}
 	}
 }

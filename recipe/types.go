@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"trainer/internal/diag"
+	"trainer/internal/grader"
 	"trainer/loss"
 	"trainer/schedule"
 )
@@ -21,7 +22,7 @@ func (d *decoder) loss(n *node, at diag.Pos, key string, k *Key, v reflect.Value
 		d.trace.origins["loss.reduction"] = origin{label: defaults.label}
 	}
 	if l.Params == nil {
-		d.params(nil, at, "loss.params", k.child("params"), v.Field(k.child("params").index))
+		d.params(nil, at, "loss.params", k.child("params"), v.FieldByIndex(k.child("params").index))
 	}
 	if l.Type == "" || LoopOf(l.Type) != "" {
 		return
@@ -34,25 +35,52 @@ func (d *decoder) loss(n *node, at diag.Pos, key string, k *Key, v reflect.Value
 	d.add(where, "loss.type", "%q is not a loss; losses are %s", l.Type, strings.Join(LossNames(), ", "))
 }
 
-// params decodes the parameters of the loss; those of a name that is none have nothing to be checked against.
+// oneReward decodes a grader: its type, what its score counts, and the params of the type's row.
+func (d *decoder) oneReward(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
+	d.reward = n.get("type").word()
+	d.strict(n, key, k, k.Keys)
+	d.fill(n, at, key, k, k.Keys, v, "")
+	if v.Addr().Interface().(*Reward).Params == nil {
+		params := k.child("params")
+		d.params(nil, at, join(key, params.Name), params, v.FieldByIndex(params.index))
+	}
+}
+
+// fresh is a new value of the kind whose params stand at k, with its defaults, and the kind's name.
+func (d *decoder) fresh(k *Key) (p any, name string, ok bool) {
+	if k.Path == "loss.params" {
+		kind, ok := lossKind(d.r.Loss.Type)
+		if !ok {
+			return nil, "", false
+		}
+		return kind.New(), kind.Name, true
+	}
+	kind, ok := rewardKind(d.reward)
+	if !ok {
+		return nil, "", false
+	}
+	return kind.New(), kind.Name, true
+}
+
+// params decodes the parameters of a loss or a reward; those of a name that is none have nothing to be checked against.
 func (d *decoder) params(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
 	if n != nil && n.shape != mapping {
 		d.add(n.pos, key, "must be a mapping, not %s", n.show())
 		return
 	}
-	kind, ok := lossKind(d.r.Loss.Type)
+	p, name, ok := d.fresh(k)
 	if !ok {
 		return
 	}
-	p := kind.New()
-	keys := k.variant(kind.Name)
-	d.strictParams(n, key, k, kind.Name)
+	d.kind = name
+	keys := k.variant(name)
+	d.strictParams(n, key, k, name)
 	d.fill(n, at, key, &Key{Path: key}, keys, reflect.ValueOf(p).Elem(), defaults.label)
 	d.consistent(p, at, key)
 	v.Set(reflect.ValueOf(p))
 }
 
-// strictParams refuses the names that the loss does not have. One of another loss names the losses that have it, and so does
+// strictParams refuses the names that the kind does not have. One of another kind names the kinds that have it, and so does
 // a foreign name that stands for one.
 func (d *decoder) strictParams(n *node, key string, k *Key, name string) {
 	if n == nil {
@@ -70,7 +98,7 @@ func (d *decoder) strictParams(n *node, key string, k *Key, name string) {
 		switch owners := k.owners(p.name); {
 		case owners != nil:
 			d.add(p.at, full, "is a parameter of %s; %s has %s", strings.Join(owners, ", "), name, has)
-		case foreignParam(p.name) != "" && find(keys, foreignParam(p.name)) == nil:
+		case k.Path == "loss.params" && foreignParam(p.name) != "" && find(keys, foreignParam(p.name)) == nil:
 			d.add(p.at, full, "unknown key; it stands for %s, which is a parameter of %s; %s has %s",
 				foreignParam(p.name), strings.Join(k.owners(foreignParam(p.name)), ", "), name, has)
 		default:
@@ -128,6 +156,10 @@ func (d *decoder) consistent(kind any, at diag.Pos, key string) {
 	if errors.As(err, &one) {
 		faults = schedule.Faults{{Key: one.Key, Msg: one.Msg}}
 	}
+	var ofGrader *grader.Fault
+	if errors.As(err, &ofGrader) {
+		faults = schedule.Faults{{Key: ofGrader.Key, Msg: ofGrader.Msg}}
+	}
 	switch {
 	case faults != nil || errors.As(err, &faults):
 		for _, f := range faults {
@@ -152,7 +184,7 @@ func (d *decoder) evalSampling(n *node, at diag.Pos, key string, k *Key, v refle
 	d.fill(n, at, key, k, k.Keys, v, "as rollout.sampling_params")
 	for _, c := range k.Keys {
 		if c.Default != "" && n.get(c.Name) == nil {
-			d.absent(at, join(key, c.Name), c, v.Field(c.index))
+			d.absent(at, join(key, c.Name), c, v.FieldByIndex(c.index))
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (d *decoder) column(n *node, key string, k *Key, v reflect.Value) {
 		case "column":
 			f.Columns = d.columns(p.value, full)
 		case "regex":
-			d.scalar(p.value, full, k.child("regex"), v.Field(k.child("regex").index))
+			d.scalar(p.value, full, k.child("regex"), v.FieldByIndex(k.child("regex").index))
 			if _, err := regexp.Compile(f.Regex); err != nil {
 				d.add(p.value.pos, full, "is not a regular expression (RE2): %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			}

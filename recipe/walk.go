@@ -3,6 +3,9 @@ package recipe
 import (
 	"reflect"
 	"strconv"
+
+	"trainer/internal/grader"
+	"trainer/loss"
 )
 
 // line is one value of a recipe, or the head of a section.
@@ -32,6 +35,9 @@ func (r *Recipe) lines() []line {
 	return w.out
 }
 
+// schemaPath is the key of a schema, which may be the path of its file.
+const schemaPath = "reward.N.params.schema"
+
 type walker struct {
 	r   *Recipe
 	out []line
@@ -40,7 +46,7 @@ type walker struct {
 func (w *walker) mapping(key string, keys []*Key, v reflect.Value, depth int) {
 	for _, k := range keys {
 		if full := join(key, k.Name); !w.r.useless[full] {
-			w.value(full, k, v.Field(k.index), depth)
+			w.value(full, k, v.FieldByIndex(k.index), depth)
 		}
 	}
 }
@@ -96,6 +102,10 @@ func (w *walker) text(key string, k *Key, v reflect.Value) string {
 		if !remote(v.String()) {
 			return quote(absolute(w.r.Dir(key), v.String()))
 		}
+	case k.Path == schemaPath:
+		if path, ok := v.Interface().(string); ok {
+			return quote(absolute(w.r.Dir(key), path))
+		}
 	}
 	return inline(v)
 }
@@ -111,13 +121,31 @@ func (w *walker) entries(key string, elem *Key, v reflect.Value, depth int) {
 }
 
 func (w *walker) params(key string, k *Key, v reflect.Value, depth int) {
-	keys := k.variant(w.r.Loss.Type)
-	if len(keys) == 0 || v.IsNil() {
+	keys := k.variant(kindOf(v))
+	if len(keys) == 0 {
 		w.leaf(key, k, "{}", depth)
 		return
 	}
 	w.head(key, k, depth)
 	w.mapping(key, keys, v.Elem().Elem(), depth+1)
+}
+
+// kindOf is the name of the kind that params are of, "" for none.
+func kindOf(v reflect.Value) string {
+	if v.IsNil() {
+		return ""
+	}
+	for _, k := range loss.Kinds() {
+		if reflect.TypeOf(k.New()) == v.Elem().Type() {
+			return k.Name
+		}
+	}
+	for _, k := range grader.Kinds() {
+		if reflect.TypeOf(k.New()) == v.Elem().Type() {
+			return k.Name
+		}
+	}
+	return ""
 }
 
 func (w *walker) asserts(key string, k *Key, all []Expectation, depth int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"trainer/runner"
@@ -18,23 +19,23 @@ func TestASecondSignalReleasesAtOnce(t *testing.T) {
 		b.fresh(func(t *testing.T) {
 			hard, cut := context.WithCancelCause(context.Background())
 			defer cut(nil)
-			met, late := false, 0
+			var met atomic.Bool
+			var late atomic.Int32
 			line := &liar{next: b.server, match: anything, at: at, reach: forever, do: func(r *http.Request, p pass) (*http.Response, error) {
-				if !met {
-					met = true
+				if met.CompareAndSwap(false, true) {
 					cut(runner.ErrInterrupted)
 				} else if posts("forward-backward")(r) || posts("optim-step")(r) || posts("training-checkpoint")(r) {
-					late++
+					late.Add(1)
 				}
 				return p()
 			}}
 			c := client(line)
 			s, err := runner.Run(hard, hard, b.in, b.plan, runner.World{Backend: c, Resources: c, Dir: b.dir, Version: "test", Sandbox: true})
-			if over = !met; over {
+			if over = !met.Load(); over {
 				return
 			}
-			if err != nil && !errors.Is(err, runner.ErrInterrupted) || err == nil && s.Outcome != "complete" || late > 0 {
-				t.Errorf("request %d: %s, %v; %d operations behind the cut", at, s.Outcome, err, late)
+			if err != nil && !errors.Is(err, runner.ErrInterrupted) || err == nil && s.Outcome != "complete" || late.Load() > 0 {
+				t.Errorf("request %d: %s, %v; %d operations behind the cut", at, s.Outcome, err, late.Load())
 			}
 			if left := b.ready(); len(left) > 0 {
 				t.Errorf("request %d: left running: %v, told %v", at, left, s.Unreleased)

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -24,13 +23,22 @@ type Inputs struct {
 	Seeds  Seeds
 	// Sandbox: the recipe runs on the sandbox.
 	Sandbox bool
-	// StandIn: the sandbox stands in for the base model, with its own tokenizer.
+	// StandIn: the sandbox stands in for the base model.
 	StandIn bool
+	// Instead says why the byte vocabulary stands in for the tokenizer of the base model, which a stand-in has where it can be
+	// had; empty: it does not.
+	Instead string
 	// Tokenizer is nil where rows come as tokens and no tokenizer is at hand.
 	Tokenizer *tokenizer.Tokenizer
 	Template  *chat.Template
+	// Commits are those of the hub that the names of the recipe were resolved to, by the name with its revision.
+	Commits map[string]string
+	// Graders are the rewards, opened; empty in a loop without them.
+	Graders Graders
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
+
+	missing []string // what is not here and may not be fetched
 }
 
 // Seeds are derived from the recipe's one.
@@ -39,58 +47,29 @@ type Seeds struct{ Order, LoRA int64 }
 // SandboxPrefix begins the names of the sandbox's own models.
 const SandboxPrefix = "sandbox/"
 
-// Open reads what the recipe names, checks every row, and fetches nothing. sandbox says that the sandbox stands in for a
-// base model that is not its own. The error is a diag.List where the recipe or the data are at fault.
+// Open reads what the recipe names and checks every row; h decides whether what this machine does not have is fetched. sandbox
+// says that the sandbox stands in for a base model that is not its own. The error is a diag.List where the recipe or the data are at
+// fault, and an *Unfetched where all that is here is sound and something is not.
 func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inputs, error) {
 	in := &Inputs{Recipe: r, Sandbox: sandbox, StandIn: sandbox && !strings.HasPrefix(r.BaseModel, SandboxPrefix)}
 	problems := unbuilt(r)
-	if err := in.openTemplate(&problems, sandbox); err != nil {
+	if err := in.openTemplate(ctx, h, &problems); err != nil {
 		return nil, err
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	data, err := dataset.Open(ctx, r, in.Template, h)
+	data, err := in.openRows(ctx, h)
 	if err != nil {
 		return nil, err
 	}
+	in.Commits = in.commitsOf(h)
 	in.Data, in.Train, in.Held = data, data.Train, data.Held
 	in.Seeds = Seeds{Order: seed("order", r.Seed), LoRA: seed("lora", r.Seed)}
 	if r.LoRA != nil && r.LoRA.Seed != nil {
 		in.Seeds.LoRA = *r.LoRA.Seed
 	}
 	return in, nil
-}
-
-// openTemplate finds the tokenizer and compiles the template.
-func (in *Inputs) openTemplate(problems *diag.List, sandbox bool) error {
-	r := in.Recipe
-	own := strings.HasPrefix(r.BaseModel, SandboxPrefix)
-	switch {
-	case r.Tokenizer != "auto":
-		problems.Add(r.At("tokenizer"), "tokenizer", "%q: other tokenizers than the sandbox's own are not built yet; give rows as token ids (dataset format: tokens), or leave it auto", r.Tokenizer)
-		return nil
-	case !own && allTokens(r.Dataset):
-		return nil // the ids are the model's own, also where the sandbox stands in for it
-	case own || sandbox:
-		in.Tokenizer = tokenizer.Bytes()
-	default:
-		problems.Add(r.At("tokenizer"), "tokenizer", "the tokenizer of %s is not built in yet; give rows as token ids (format: tokens on every source), or try the recipe on the sandbox with --sandbox", r.BaseModel)
-		return nil
-	}
-	t, err := chat.New(r.Chat, in.Tokenizer, chat.Source{})
-	var faults diag.List
-	if errors.As(err, &faults) {
-		for _, f := range faults {
-			problems.Add(r.At(f.Key), f.Key, "%s", f.Msg)
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	in.Template = t
-	return nil
 }
 
 func allTokens(d recipe.Dataset) bool {
@@ -113,10 +92,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if r.Loop() != loss.Supervised {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
 	}
-	for i, w := range r.Reward {
-		key := fmt.Sprintf("reward.%d.type", i)
-		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)
-	}
 	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)
 	}
@@ -132,17 +107,43 @@ func unbuilt(r *recipe.Recipe) diag.List {
 // LeftOut says how many rows the recipe's own words leave out or cut, a line a reason: nothing is left out in silence.
 func (in *Inputs) LeftOut() []string {
 	var out []string
-	d, longest := in.Data, in.Recipe.Dataset.MaxLength
+	longest := in.Recipe.Dataset.MaxLength
+	say := func(n int, of func(dataset.Counts) int, format string, a ...any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(format, a...)+": "+in.bySource(n, of))
+		}
+	}
+	d := in.Data
+	say(d.SkippedRows, func(c dataset.Counts) int { return c.Bad }, "bad rows skipped, as dataset.on_bad_row says")
 	if d.SkippedRows > 0 {
-		out = append(out, fmt.Sprintf("bad rows skipped, as dataset.on_bad_row says: %d; the first: %s", d.SkippedRows, d.Skipped[0]))
+		out[0] += "; the first: " + d.Skipped[0].String()
 	}
-	if d.Dropped > 0 {
-		out = append(out, fmt.Sprintf("rows of more than %d tokens dropped, as dataset.overlong says: %d", longest, d.Dropped))
-	}
-	if d.Cut > 0 {
-		out = append(out, fmt.Sprintf("rows of more than %d tokens cut, as dataset.overlong says: %d", longest, d.Cut))
-	}
+	say(d.Dropped, func(c dataset.Counts) int { return c.Overlong }, "rows of more than %d tokens dropped, as dataset.overlong says", longest)
+	say(d.Cut, func(c dataset.Counts) int { return c.Cut }, "rows of more than %d tokens cut, as dataset.overlong says", longest)
 	return out
+}
+
+// Leaks says how many rows are on both sides; empty for none.
+func (in *Inputs) Leaks() string {
+	if in.Data.Leaked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("rows of train that are also held out, word for word: %d; what an evaluation says of those is how well they are remembered", in.Data.Leaked)
+}
+
+// bySource is n, with the share of each source where there are several.
+func (in *Inputs) bySource(n int, of func(dataset.Counts) int) string {
+	sources := in.Data.Sources()
+	if len(sources) == 1 {
+		return fmt.Sprint(n)
+	}
+	var parts []string
+	for _, s := range sources {
+		if k := of(s.Counts); k > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %d in %s", k, s.Counts.Seen, s.Name))
+		}
+	}
+	return fmt.Sprintf("%d (%s)", n, strings.Join(parts, ", "))
 }
 
 // sets are the training rows and, where there are any, the held-out ones.

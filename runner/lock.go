@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"errors"
@@ -52,23 +51,26 @@ func ReadLock(dir string) (Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := Lock{}
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		if name, value, ok := strings.Cut(s.Text(), ": "); ok {
-			l[name] = value
-		}
+	l, err := parseLock(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", filepath.Join(dir, lockName), err)
 	}
 	return l, nil
 }
 
-// Drift is what differs between the lock of a run and what its inputs are now.
+// Drift is what differs between a lock and what the inputs are now.
 type Drift struct {
-	Dir  string
+	Dir  string   // of the run, or the file of the lock
 	Diff []string // name: was, is
+	Way  string   // out; empty: of a run
 }
 
 func (d *Drift) Error() string {
-	return fmt.Sprintf("%v of %s:\n  %s\nput the inputs back, or start anew with `trainer run`", ErrDrift, d.Dir, strings.Join(d.Diff, "\n  "))
+	way := d.Way
+	if way == "" {
+		way = "put the inputs back, or start anew with `trainer run`"
+	}
+	return fmt.Sprintf("%v of %s:\n  %s\n%s", ErrDrift, d.Dir, strings.Join(d.Diff, "\n  "), way)
 }
 
 // Is makes errors.Is(err, ErrDrift) true.
@@ -76,7 +78,7 @@ func (d *Drift) Is(target error) bool { return target == ErrDrift }
 
 // free are the entries that may differ between two lives of a run: recipe, because resume has compared it key by key; wire,
 // because either shape of a request says the same, and what was sent is sent again as it was.
-var free = []string{"recipe", "binary", "wire", lockRun}
+var free = []string{"recipe", lockBinary, "wire", lockRun}
 
 // drift compares the lock of dir with now.
 func (p *past) drift(dir string, now Lock) error {

@@ -141,13 +141,22 @@ func newLock(in *Inputs) (Lock, error) {
 		return nil, fmt.Errorf("render the first rows: %w", err)
 	}
 	l := Lock{"recipe": in.Recipe.Hash(), "dataset.train": in.Train.Hash(), "first_rows": rows,
-		"seed.order": strconv.FormatInt(in.Seeds.Order, 10), "backend": "service"}
+		"seed.order": strconv.FormatInt(in.Seeds.Order, 10), lockBackend: "service"}
 	if in.Sandbox {
-		l["backend"] = "sandbox"
+		l[lockBackend] = "sandbox"
+	}
+	for i, s := range in.Train.Sources() {
+		l[fmt.Sprintf("dataset.train.%d", i)] = s.SHA256
+	}
+	for ref, commit := range in.Commits {
+		l[lockRevision+ref] = commit
 	}
 	in.Start.enter(l)
 	if in.Held != nil {
 		l["dataset.validation"] = in.Held.Hash()
+		for i, s := range in.Held.Sources()[:len(in.Recipe.Dataset.Validation)] {
+			l[fmt.Sprintf("dataset.validation.%d", i)] = s.SHA256
+		}
 	}
 	if in.Recipe.LoRA != nil {
 		l["seed.lora"] = strconv.FormatInt(in.Seeds.LoRA, 10)

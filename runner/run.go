@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -189,7 +190,7 @@ func (r *run) live(ctx, stop context.Context) (Summary, error) {
 	if r.world.Hear != nil {
 		r.world.Hear(told)
 	}
-	for _, text := range r.in.LeftOut() {
+	for _, text := range slices.Concat(r.in.stoodIn(), r.in.LeftOut()) {
 		told(Event{Kind: WarnEvent, Done: r.past.done(), Text: text})
 	}
 	r.copies = newCopies(stop, r)

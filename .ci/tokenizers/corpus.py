@@ -142,4 +142,5 @@ def main():
     sys.stdout.write("".join(json.dumps(text) + "\n" for text in out))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -38,9 +38,8 @@ def broken(raw):
     return text, out
 
 
-def main():
-    tokenizer = Tokenizer.from_file(sys.argv[1])
-    lines = [json.loads(line) for line in sys.stdin]
+def answer(tokenizer, lines, out):
+    """Writes the answers for lines to out."""
     for i in range(0, len(lines), 1000):
         batch, offsets = [], []
         for line in lines[i : i + 1000]:
@@ -58,7 +57,28 @@ def main():
             row |= {"ids": e.ids, "ends": ends}
             if back != text:
                 row["decoded"] = back
-            sys.stdout.write(json.dumps(row) + "\n")
+            out.write(json.dumps(row) + "\n")
 
 
-main()
+def tekken(path, lines, out):
+    """The same of Mistral's library, which finds no control tokens in a text and gives no ends."""
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    tokenizer = Tekkenizer.from_file(path)
+    names = [token["token_str"] for token in tokenizer._all_special_tokens]
+    for line in lines:
+        if not isinstance(line, str) or len(line) > 100_000 or any(name in line for name in names):
+            continue
+        out.write(json.dumps({"text": line, "ids": tokenizer.encode(line, bos=False, eos=False)}) + "\n")
+
+
+def main():
+    path, lines = sys.argv[1], [json.loads(line) for line in sys.stdin]
+    if "tekken" in path:
+        tekken(path, lines, sys.stdout)
+    else:
+        answer(Tokenizer.from_file(path), lines, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

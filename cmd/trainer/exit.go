@@ -27,10 +27,11 @@ func exitCode(err error) int {
 	var wrong *usage
 	var help cli.ExitCoder // the library's own help command, asked for a topic that there is not
 	var refused *runner.Refused
+	var away *runner.Unfetched
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &list), errors.As(err, &wrong), errors.As(err, &help):
+	case errors.As(err, &list), errors.As(err, &wrong), errors.As(err, &help), errors.As(err, &away):
 		return exitUsage
 	case errors.Is(err, runner.ErrHopeless): // 3, 4 and 5 say that there is a way on
 		return exitFailure

@@ -45,7 +45,11 @@ func (a *app) fork(c *cli.Context, dir string) error {
 	if err := sayable(r, w.shape); err != nil {
 		return err
 	}
-	return a.begin(hard, stop, r, start, w, filepath.Dir(dir), manner{json: c.Bool("json"), yes: c.Bool("yes")})
+	from := source{hub: a.hub(c)}
+	from.hub.Pins = lock.Pins()
+	out := a.outside(c)
+	defer out.Close()
+	return a.begin(hard, stop, r, start, w, filepath.Dir(dir), manner{source: from, json: c.Bool("json"), yes: c.Bool("yes"), out: out})
 }
 
 // forked is the recipe of a fork. Where it begins is said by --from alone.

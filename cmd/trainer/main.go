@@ -36,8 +36,8 @@ func main() {
 // commands is the table; a new one is a file and a line here.
 func (a *app) commands() []*cli.Command {
 	return []*cli.Command{
-		a.init(), a.models(), a.validate(), a.plan(), a.test(), a.run(), a.resume(),
-		a.resolve(), a.schema(), a.checkpoints(), a.resources(), a.sandbox(), a.version(),
+		a.init(), a.models(), a.validate(), a.plan(), a.data(), a.test(), a.run(), a.resume(),
+		a.resolve(), a.lock(), a.diff(), a.schema(), a.checkpoints(), a.resources(), a.sandbox(), a.completion(), a.man(), a.version(),
 	}
 }
 
@@ -57,7 +57,6 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 		ErrWriter:                 a.err,
 		HideVersion:               true,
 		DisableSliceFlagSeparator: true,
-		EnableBashCompletion:      true,
 		Suggest:                   true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go alone prints and decides
 		OnUsageError:              usageError,

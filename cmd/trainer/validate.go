@@ -16,15 +16,15 @@ import (
 func (a *app) validate() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
-		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. With --online also what the\nservice would refuse.\n\n" +
+		Description: "Checks the file, every row of the data, the tests of the rewards, the plan, and the limits of a sandbox model. It is\noffline: what the recipe names on the hub is taken from the cache, and what is not there is named as not checked. With --online it\nis fetched, and what the service would refuse is checked too.\n\n" +
 			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, &cli.BoolFlag{Name: "online", Usage: "ask the service too; free"}},
+		Flags: append([]cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, &cli.BoolFlag{Name: "online", Usage: "fetch what is not in the cache, and ask the service too; free"}}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer validate: give a recipe"}
 			}
 			var all diag.List
-			for _, path := range c.Args().Slice() {
+			for _, path := range recipes(c) {
 				v, err := a.validateOne(c, path)
 				if c.Bool("json") {
 					if jerr := a.printLine(v); jerr != nil {
@@ -69,7 +69,11 @@ func (v verdict) text() string {
 	if v.Held > 0 {
 		held = fmt.Sprintf(" and %s held out", report.Count(v.Held))
 	}
-	fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	if v.Steps == 0 {
+		fmt.Fprintf(&b, "%s: ok as far as it can be checked", v.Recipe)
+	} else {
+		fmt.Fprintf(&b, "%s: ok: %s rows%s, %s steps, %s tokens, %s of them trained", v.Recipe, report.Count(v.Rows), held, report.Count(v.Steps), report.Count(v.Tokens), report.Count(v.Trained))
+	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\n  %s", n)
 	}
@@ -111,15 +115,26 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	in, p, err := prepare(c.Context, r, own || c.Bool("sandbox"), start)
+	from, err := a.source(c, path)
+	if err != nil {
+		return err
+	}
+	out := a.outside(c)
+	defer out.Close()
+	in, p, err := prepare(c.Context, r, from, own || c.Bool("sandbox"), start, out, true)
+	var away *runner.Unfetched
+	if errors.As(err, &away) {
+		v.Unchecked = append(away.Missing, "the plan, which needs them")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	v.Steps, v.Rows, v.Held, v.Tokens, v.Trained = len(p.Rates), p.Rows, p.Held, p.Tokens, p.Trained
 	v.Skipped, v.Dropped, v.Cut = in.Data.SkippedRows, in.Data.Dropped, in.Data.Cut
-	v.Notes = notes(in)
+	v.Notes, v.Unchecked = notes(in), in.Graders.Unchecked
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
-		v.Unchecked = []string{"what the service allows and asks for " + r.BaseModel + " (--online)"}
+		v.Unchecked = append(v.Unchecked, "what the service allows and asks for "+r.BaseModel+" (--online)")
 		if start != nil {
 			v.Unchecked = append(v.Unchecked, "whether the service has checkpoint "+start.CheckpointID+" (--online)")
 		}
@@ -141,16 +156,32 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 func notes(in *runner.Inputs) []string {
 	var out []string
 	for _, s := range in.Train.Sources() {
-		out = append(out, fmt.Sprintf("%s: %s rows as %s", s.Name, report.Count(s.Rows), s.Format))
+		out = append(out, fmt.Sprintf("%s: %s rows as %s, told %s", s.Name, report.Count(s.Rows), s.Format, s.Told))
 	}
 	out = append(out, in.LeftOut()...)
-	if in.StandIn {
-		out = append(out, "sandbox: a small model stands in for "+in.Recipe.BaseModel+", with its own tokenizer")
+	if leaks := in.Leaks(); leaks != "" {
+		out = append(out, leaks)
 	}
+	out = append(out, standIn(in)...)
 	if in.Start != nil {
 		out = append(out, "begins from "+in.Start.String())
 	}
 	return append(out, hints(in)...)
+}
+
+// standIn says what the sandbox has in place of the base model and, where it cannot be had, of its tokenizer.
+func standIn(in *runner.Inputs) []string {
+	if !in.StandIn {
+		return nil
+	}
+	text := "sandbox: a small model stands in for " + in.Recipe.BaseModel
+	switch {
+	case in.Instead != "":
+		text += ", and the byte vocabulary for its tokenizer: " + in.Instead
+	case in.Tokenizer != nil:
+		text += ", under the tokenizer " + in.Tokenizer.Name()
+	}
+	return []string{text}
 }
 
 // hints are what a newcomer would wonder about later: with the default rate, which suits real models, the sandbox's tiny

@@ -48,6 +48,7 @@ type Conversation struct {
 type Example struct {
 	IDs     []int32
 	Weights []float64
+	Parts   []Part // of the messages, in order; nil where there are no roles
 }
 
 // Fault says which message cannot be rendered. Message is its index, -1 for the conversation as a whole; Key is the

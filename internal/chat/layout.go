@@ -61,7 +61,7 @@ func (l *layout) prompt(t *Template, ms []Message) []int32 {
 
 // turn adds the header, the content and the end token of a message whose tokens have weight w.
 func (l *layout) turn(t *Template, b *builder, m Message, w float64) {
-	header := 0.0
+	header, from := 0.0, len(b.ids)
 	if t.mode.headers {
 		header = w
 	}
@@ -73,6 +73,7 @@ func (l *layout) turn(t *Template, b *builder, m Message, w float64) {
 		b.weigh(w)
 	}
 	b.add(w, l.end)
+	b.parts = append(b.parts, Part{m.Role, from, len(b.ids)})
 }
 
 // roleMessage refuses a role: by what this product calls it, where another name is known, else by the nearest.
@@ -95,6 +96,7 @@ func roleMessage(role string) string {
 type builder struct {
 	ids     []int32
 	weights []float64
+	parts   []Part
 }
 
 // grow makes room for messages whose tokens are no more than their bytes.
@@ -120,4 +122,4 @@ func (b *builder) weigh(w float64) {
 	}
 }
 
-func (b *builder) example() Example { return Example{b.ids, b.weights} }
+func (b *builder) example() Example { return Example{b.ids, b.weights, b.parts} }

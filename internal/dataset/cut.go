@@ -1,7 +1,10 @@
 package dataset
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 
@@ -36,7 +39,7 @@ type cutter struct {
 
 // cut reads the source's files in order, up to its limit. What is wrong with a file, or with the source, goes out as a
 // block that is done; only the context's error comes back.
-func (x *index) cut(s *source, emit func(*block) error) error {
+func (x *index) cut(ctx context.Context, s *source, emit func(*block) error) error {
 	c := &cutter{x: x, s: s, emit: emit, left: -1}
 	if s.section.Limit != nil {
 		c.left = *s.section.Limit
@@ -46,7 +49,7 @@ func (x *index) cut(s *source, emit func(*block) error) error {
 			break
 		}
 		n := s.base + i
-		refused, err := c.file(n)
+		refused, err := c.file(ctx, n)
 		var ended *fileFault
 		if errors.As(err, &ended) {
 			err = c.finished(checked{fatal: []diag.Problem{{Pos: diag.Pos{File: x.files[n].Name, Line: ended.line}, Msg: ended.msg}}})
@@ -70,13 +73,22 @@ type fileFault struct {
 func (f *fileFault) Error() string { return f.msg }
 
 // file cuts one file. The error is a *fileFault, or the context's.
-func (c *cutter) file(n int) (refused *problem, err error) {
-	f, err := os.Open(c.x.files[n].Path)
+func (c *cutter) file(ctx context.Context, n int) (refused *problem, err error) {
+	from, err := unpacker{c.x.copies}.find(ctx, c.x.files[n], c.left)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, &fileFault{0, err.Error()}
+	}
+	c.x.files[n].Path = from.path
+	f, err := os.Open(from.path)
 	if err != nil {
 		return nil, &fileFault{0, err.Error()}
 	}
 	defer f.Close()
-	split, err := newSplitter(f)
+	seen := &seenBytes{r: f}
+	split, err := newSplitter(seen)
 	if err != nil {
 		return nil, endOf(err)
 	}
@@ -95,10 +107,25 @@ func (c *cutter) file(n int) (refused *problem, err error) {
 	if flushed := c.flush(n); flushed != nil {
 		return refused, flushed
 	}
+	if err == io.EOF && from.sum != nil && *from.sum != seen.sum {
+		return refused, &fileFault{0, fmt.Sprintf("its unpacked copy, %s, is damaged; remove it, and it is made anew", from.path)}
+	}
 	if err == io.EOF && rows == 0 {
 		return refused, &fileFault{0, "empty; there is no row in it"}
 	}
 	return refused, endOf(err)
+}
+
+// seenBytes adds up what was read.
+type seenBytes struct {
+	r   io.Reader
+	sum uint32
+}
+
+func (s *seenBytes) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	s.sum = crc32.Update(s.sum, castagnoli, b[:n])
+	return n, err
 }
 
 // row takes the next row into the block; the first sound one settles the format.

@@ -29,8 +29,14 @@ func TestFilesAtFault(t *testing.T) {
 		{"a comma too many", "[" + pairRow + ",\n]", "rows.jsonl:3: a row is due in the list, not a comma or ]"},
 		{"two lists", "[" + pairRow + "]\n[]", "rows.jsonl:3: '[' follows the end of the list"},
 		{"UTF-16", "\xff\xfe{\x00", "rows.jsonl:1: UTF-16; save it as UTF-8"},
-		{"a compressed file", "\x1f\x8b\x08\x00", "rows.jsonl:1: compressed; reading that is not built yet: unpack it first"},
-		{"Parquet", "PAR1....", "rows.jsonl:1: Parquet; reading that is not built yet: convert it to JSON lines"},
+		{"a gzip file that is cut off", "\x1f\x8b\x08\x00", "rows.jsonl: the compressed file is cut off; is it whole?"},
+		{"a zstd file that is none", "\x28\xb5\x2f\xfdabcdefgh", "rows.jsonl: the compressed file is damaged: unknown dictionary"},
+		{"Parquet that is cut off", "PAR1.........", "rows.jsonl: cut off, or written over: the end of a Parquet file is not there"},
+		{"a zip archive", "PK\x03\x04abc", "rows.jsonl:1: a zip archive; unpack it first"},
+		{"bzip2", "BZh91AY", "rows.jsonl:1: compressed with bzip2; unpack it first, or pack it with gzip or zstd"},
+		{"a file compressed twice", gzipped(gzipped(pairRow)), "rows.jsonl:1: compressed twice; unpack it once"},
+		{"an empty compressed file", gzipped(""), "rows.jsonl: empty; there is no row in it"},
+		{"a compressed list without its end", gzipped("[" + pairRow), "rows.jsonl:2: the list ends without its ]; is the file whole?"},
 		{"a table", "question,answer\n1,2\n", "dataset.train.0.path: rows.jsonl: none of its 2 rows is left: 2 are bad and skipped, 0 overlong and dropped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,8 +68,7 @@ func TestSourcesAtFault(t *testing.T) {
 			"dataset.train.0.format: auto: no format is known by the columns question, answer of rows.jsonl:1; give format, and fields to map columns to it, such as fields: {prompt: question, completion: answer}"},
 		{"a list that is none of messages", `{"prompt": "q", "instances": [{"input": "", "output": "a"}]}`, recipe.Source{Fields: map[string]recipe.Field{"completion": field("instances")}},
 			"rows.jsonl:1: instances.0.output: not a key of a message (role, content, train, weight); a list is read as messages, and a text in it has a path, such as instances.0.output"},
-		{"conversations", `{"conversations": []}`, recipe.Source{},
-			"dataset.train.0.format: auto: no format is known by the columns conversations of rows.jsonl:1; give format, and fields to map columns to it; conversations with role and content in each message are read by fields: {messages: conversations}"},
+		{"an empty conversation", `{"conversations": []}`, recipe.Source{}, "rows.jsonl:1: conversations: empty; a conversation needs a message"},
 		{"pairs", `{"prompt": "q", "chosen": "a", "rejected": "b"}`, recipe.Source{},
 			"dataset.train.0.format: preference rows do not go with this loss: they are of loops that are not built yet (told by the first row, rows.jsonl:1)"},
 		{"pairs by name", pairRow, recipe.Source{Format: "preference"}, "dataset.train.0.format: preference rows do not go with this loss: they are of loops that are not built yet"},
@@ -173,8 +178,7 @@ func TestOverlongRows(t *testing.T) {
 	t.Run("a cut that leaves nothing to train is a bad row", func(t *testing.T) {
 		f := newFixture(t, map[string]string{"rows.jsonl": file}, recipe.Source{Path: "rows.jsonl"})
 		f.r.Dataset.Overlong, f.r.Dataset.MaxLength = "keep_start", 5
-		want := "rows.jsonl:1: no trained token is left of 10 when dataset.overlong: keep_start keeps 5\n" +
-			"rows.jsonl:2: no trained token is left of 7 when dataset.overlong: keep_start keeps 5"
+		want := "rows.jsonl:1: 0 of 2 rows have trained tokens; first: rows.jsonl:1: no trained token is left of 10 when dataset.overlong: keep_start keeps 5"
 		if _, err := f.open(); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

@@ -14,10 +14,19 @@ type fault struct {
 	key, msg string
 	overlong bool // dataset.overlong decides, not on_bad_row
 	other    bool // the row has another shape, as far as one can tell
+	// untrained: nothing of the row would train. Such rows have one cause, as a rule, so they are told together.
+	untrained bool
 }
 
 func bad(key, format string, a ...any) *fault {
 	return &fault{key: key, msg: fmt.Sprintf(format, a...)}
+}
+
+// noTraining is the fault of a row of which nothing would train.
+func noTraining(format string, a ...any) *fault {
+	f := bad("", format, a...)
+	f.untrained = true
+	return f
 }
 
 func (f *fault) at(pos diag.Pos) diag.Problem { return diag.Problem{Pos: pos, Key: f.key, Msg: f.msg} }

@@ -36,6 +36,15 @@ func beside() []string { return []string{"tools", "documents"} }
 
 func (f format) fields() []string { return slices.Concat(f.required, f.optional) }
 
+// columns are those of a row whose names are ours.
+func (f format) columns() map[string]*column {
+	all := map[string]*column{}
+	for _, field := range f.fields() {
+		all[field] = newColumn(field)
+	}
+	return all
+}
+
 // mappable are the fields that the recipe's fields may map columns to.
 func (f format) mappable() []string {
 	if f.joins != nil {
@@ -50,7 +59,7 @@ func formats() []format {
 	return []format{
 		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: one(encodeTokens), bare: true},
 		{name: "preference", required: []string{"chosen", "rejected"}, optional: []string{"prompt"}},
-		{name: "messages", required: []string{"messages"}, optional: beside(), encode: encodeMessages},
+		{name: "messages", required: []string{"messages"}, optional: append(beside(), "system"), encode: encodeMessages},
 		{name: "prompt_completion", required: []string{"prompt", "completion"}, optional: beside(), encode: encodePromptCompletion},
 		{name: "prompt_completion", required: []string{"instruction", "output"}, encode: encodePromptCompletion,
 			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},

@@ -31,6 +31,7 @@ type index struct {
 	template *chat.Template
 	files    []hub.File
 	owner    []*source // of each file
+	copies   string    // the folder of what was unpacked; empty: there is none
 }
 
 // encode renders one row and cuts its examples to length. dropped: one is overlong, and the row goes by dataset.overlong.
@@ -42,7 +43,15 @@ func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped 
 	if !row.isObject() {
 		return nil, false, false, bad("", "%s where a row is due, as {\"…\": …}", row.kind())
 	}
-	if exs, f = s.format.encode(s, row, x.template); f != nil {
+	given := row
+	if f = s.unheard(row); f == nil {
+		row, f = s.canonical(row)
+	}
+	if f == nil {
+		exs, f = s.format.encode(s, row, x.template)
+		f = s.restore(given, f)
+	}
+	if f != nil {
 		if f.other {
 			f.msg += s.shape()
 		}
@@ -67,9 +76,9 @@ func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped 
 		return exs, cut, false, nil
 	}
 	if cut {
-		return nil, false, false, bad("", "no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
+		return nil, false, false, noTraining("no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
 	}
-	return nil, false, false, bad("", "no trained token%s", x.why(s))
+	return nil, false, false, noTraining("no trained token%s", x.why(s))
 }
 
 // cutTo cuts the examples of a row to limit tokens; one of which nothing trained is left goes, where another stays.
@@ -77,9 +86,9 @@ func cutTo(exs []chat.Example, limit int, end bool) []chat.Example {
 	kept := make([]chat.Example, 0, len(exs))
 	for _, ex := range exs {
 		if n := len(ex.IDs); n > limit && end {
-			ex = chat.Example{IDs: ex.IDs[n-limit:], Weights: ex.Weights[n-limit:]}
+			ex = ex.Cut(n-limit, n)
 		} else if n > limit {
-			ex = chat.Example{IDs: ex.IDs[:limit], Weights: ex.Weights[:limit]}
+			ex = ex.Cut(0, limit)
 		}
 		if trainedIn([]chat.Example{ex}) > 0 {
 			kept = append(kept, ex)

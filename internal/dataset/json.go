@@ -123,7 +123,8 @@ func (c *checker) object(depth int) {
 		c.i++
 		return
 	}
-	var seen keys
+	var room [8][]byte
+	seen := keys{few: room[:0]}
 	for c.err == nil {
 		c.space()
 		if c.peek() != '"' {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"trainer/recipe"
 )
 
 func seeds() []string {
@@ -198,14 +196,20 @@ func TestARowBeyondTheLimitIsSkippedWhole(t *testing.T) {
 	}
 }
 
-func BenchmarkOpen(b *testing.B) {
-	line := `{"messages": [{"role": "user", "content": "` + strings.Repeat("Why is the sky blue? \\\"Because\\\" é ", 20) + `"}, {"role": "assistant", "content": "` +
-		strings.Repeat("Air scatters the short waves of light more than the long ones.\\n", 25) + `"}]}` + "\n"
-	file := strings.Repeat(line, 16<<20/len(line))
-	f := newFixture(b, map[string]string{"rows.jsonl": file}, recipe.Source{Path: "rows.jsonl"})
-	b.SetBytes(int64(len(file)))
-	b.ReportAllocs()
-	for b.Loop() {
-		f.mustOpen(b)
+func TestSkipPlainStopsAtWhatItShould(t *testing.T) {
+	for at := range 20 {
+		for b := range 256 {
+			s := []byte(strings.Repeat("a", 24))
+			s[at], s[22] = byte(b), '"'
+			want := at
+			if b >= 0x20 && b < 0x80 && b != '"' && b != '\\' {
+				want = 22
+			}
+			for from := range at + 1 {
+				if got := skipPlain(s, from); got != want {
+					t.Fatalf("byte 0x%02x at %d, from %d: stops at %d, want %d", b, at, from, got, want)
+				}
+			}
+		}
 	}
 }

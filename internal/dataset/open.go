@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,13 +30,27 @@ type Data struct {
 	SkippedRows int            // all of them
 	Dropped     int            // rows left out as overlong
 	Cut         int            // rows cut to max_length
+	Leaked      int            // rows of Train whose equal is in Held: what an evaluation measures on those is memory
+
+	sources []*source
+}
+
+// Sources lists the sources of the recipe, those of train before those of validation, with what became of their rows. Rows
+// counts those that are in either set.
+func (d *Data) Sources() []SourceInfo {
+	out := make([]SourceInfo, len(d.sources))
+	for i, s := range d.sources {
+		out[i] = s.info()
+		out[i].Rows = s.counts.Seen - s.counts.Bad - s.counts.Overlong
+	}
+	return out
 }
 
 // Open reads every row of the recipe's sources: renders it, masks it, and says all that is wrong at once. t may be nil
 // where no tokenizer is at hand: then only rows of tokens can be read. The error is a diag.List where the recipe, files
 // or rows are at fault, of which the first 20 bad rows are listed and the rest counted; else it is the context's.
 func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (*Data, error) {
-	o := &opener{r: r, x: &index{section: r.Dataset, template: t}, data: &Data{}, left: map[*source]*tally{}}
+	o := &opener{r: r, x: &index{section: r.Dataset, template: t, copies: copiesIn(h.Cache)}, data: &Data{}, left: map[*source]*tally{}}
 	train, err := o.find(ctx, h, r.Dataset.Train)
 	if err != nil {
 		return nil, err
@@ -48,7 +63,8 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	if err := o.x.scan(ctx, slices.Concat(train, held), o.collect); err != nil {
 		return nil, err
 	}
-	for _, s := range slices.Concat(train, held) {
+	o.data.sources = slices.Concat(train, held)
+	for _, s := range o.data.sources {
 		o.judge(s)
 	}
 	o.data.Train = o.set("train", train, r.Dataset.Shuffle)
@@ -60,6 +76,7 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 	}
 	if len(o.problems) == 0 {
 		o.epochLength()
+		o.data.Leaked = leaked(o.data.Train, o.data.Held)
 	}
 	if o.hidden > 0 {
 		all := diag.Pos{File: fmt.Sprintf("%d of %d rows are at fault", o.hidden+shownProblems, o.seen)}
@@ -69,6 +86,14 @@ func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (
 		return nil, err
 	}
 	return o.data, nil
+}
+
+// copiesIn is the folder of unpacked copies in a cache.
+func copiesIn(cache string) string {
+	if cache == "" {
+		return ""
+	}
+	return filepath.Join(cache, "rows")
 }
 
 // opener collects what a dataset is made of, and every problem of it.
@@ -86,9 +111,10 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	entries                []entry
-	seen, dropped, skipped int
-	broken                 bool // a problem says why it has not all its rows
+	blocks    [][]entry // in file order
+	rows      int       // in them
+	broken    bool      // a problem says why it has not all its rows
+	untrained untrained // and not skipped
 }
 
 // fail adds a problem at a key of a source, as ".path".
@@ -105,10 +131,11 @@ func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source)
 		s := &source{section: section, base: len(o.x.files)}
 		o.left[s] = &tally{}
 		out = append(out, s)
-		if section.Subset != nil {
+		if section.Subset != nil && !strings.HasPrefix(section.Path, hub.Scheme) {
 			o.fail(s, ".subset", "%q: only an hf:// dataset has subsets; leave it out", *section.Subset)
+			continue
 		}
-		files, err := h.Open(ctx, section.Path, section.Dir)
+		files, err := h.Rows(ctx, Named(section))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -140,15 +167,18 @@ func (o *opener) validationWeights() {
 // collect takes what came of some rows, in file order.
 func (o *opener) collect(c checked) {
 	left := o.left[c.source]
-	left.entries = append(left.entries, c.entries...)
-	left.dropped += c.dropped
+	if len(c.entries) > 0 {
+		left.blocks, left.rows = append(left.blocks, c.entries), left.rows+len(c.entries)
+	}
 	rows := len(c.entries) + len(c.faults) + c.dropped
-	left.seen += rows
+	n := &c.source.counts
+	n.Seen, n.Overlong, n.Cut = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut
 	o.seen += rows
+	n.add(c.entries)
 	o.data.Dropped += c.dropped
 	o.data.Cut += c.cut
 	for _, f := range c.faults {
-		o.fault(left, f)
+		o.fault(c.source, f)
 	}
 	for _, p := range c.fatal {
 		left.broken = true
@@ -160,29 +190,37 @@ func (o *opener) collect(c checked) {
 }
 
 // fault counts a bad row, and shows it while few are.
-func (o *opener) fault(left *tally, f placed) {
+func (o *opener) fault(s *source, f placed) {
 	switch skip := o.r.Dataset.OnBadRow == "skip" && !f.overlong; {
 	case skip:
-		left.skipped++
+		s.counts.Bad++
 		if o.data.SkippedRows++; len(o.data.Skipped) < keptSkipped {
 			o.data.Skipped = append(o.data.Skipped, f.at(f.pos))
 		}
+		if f.untrained {
+			s.counts.Untrained++
+		}
 		return
+	case f.untrained:
+		o.left[s].untrained.add(f)
 	case o.shown < shownProblems:
 		o.shown++
 		o.problems = append(o.problems, f.at(f.pos))
 	default:
 		o.hidden++
 	}
-	left.broken = true
+	o.left[s].broken = true
 }
 
 // judge looks at a source when all of it was read.
 func (o *opener) judge(s *source) {
 	left := o.left[s]
-	if !left.broken && len(left.entries) == 0 {
+	if left.untrained.rows > 0 {
+		o.problems = append(o.problems, left.untrained.problem(s.counts.Seen))
+	}
+	if !left.broken && left.rows == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
-			s.section.Path, left.seen, left.skipped, left.dropped)
+			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong)
 	}
 	if !left.broken {
 		for _, p := range s.unseen() {
@@ -191,13 +229,20 @@ func (o *opener) judge(s *source) {
 	}
 }
 
-// set joins the rows of sources.
+// set joins the rows of sources. What it takes it lets go of, so that the memory of two indices is never filled.
 func (o *opener) set(tag string, sources []*source, shuffle bool) *Set {
-	s := &Set{x: o.x, tag: tag, sources: sources, shuffle: shuffle}
+	n := 0
 	for _, src := range sources {
-		from := len(s.entries)
-		s.entries = append(s.entries, o.left[src].entries...)
-		o.left[src].entries = nil
+		n += o.left[src].rows
+	}
+	s := &Set{x: o.x, tag: tag, sources: sources, shuffle: shuffle, entries: make([]entry, 0, n)}
+	for _, src := range sources {
+		from, left := len(s.entries), o.left[src]
+		for i, block := range left.blocks {
+			s.entries = append(s.entries, block...)
+			left.blocks[i] = nil
+		}
+		left.blocks = nil
 		s.parts = append(s.parts, part{from, len(s.entries), src.section.Weight})
 	}
 	return s

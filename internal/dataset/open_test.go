@@ -40,11 +40,12 @@ type fixture struct {
 	r   *recipe.Recipe
 	dir string
 	tpl *chat.Template
+	hub *hub.Hub
 }
 
 func newFixture(t testing.TB, files map[string]string, train ...recipe.Source) *fixture {
 	t.Helper()
-	f := &fixture{dir: t.TempDir(), tpl: byteTemplate(t, recipe.Chat{})}
+	f := &fixture{dir: t.TempDir(), tpl: byteTemplate(t, recipe.Chat{}), hub: &hub.Hub{Cache: t.TempDir()}}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -70,7 +71,7 @@ func (f *fixture) sources(key string, given []recipe.Source) []recipe.Source {
 }
 
 func (f *fixture) open() (*Data, error) {
-	return Open(context.Background(), f.r, f.tpl, &hub.Hub{})
+	return Open(context.Background(), f.r, f.tpl, f.hub)
 }
 
 func (f *fixture) mustOpen(t testing.TB) *Data {

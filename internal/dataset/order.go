@@ -72,24 +72,25 @@ func (p part) epochLen() int {
 	return whole*(p.to-p.from) + more
 }
 
-// epoch is the part's rows in file order, as often as the weight says. The rows beyond whole times are a window of one
+// appendEpoch appends the part's rows in file order, as often as the weight says. The rows beyond whole times are a window of one
 // seeded permutation that moves on with the epoch, so that over the epochs every row comes up equally often.
-func (p part) epoch(seed int64, source, epoch int) []int {
+func (p part) appendEpoch(out []int, seed int64, source, epoch int) []int {
 	whole, more := p.times()
-	out := make([]int, 0, p.epochLen())
 	for range whole {
-		out = append(out, upTo(p.from, p.to)...)
+		for i := p.from; i < p.to; i++ {
+			out = append(out, i)
+		}
 	}
 	if more == 0 {
 		return out
 	}
-	n := p.to - p.from
+	n, at := p.to-p.from, len(out)
 	once := newDraw(seed, forShare+uint64(source)<<8, 0).permutation(n)
 	start := uint64(epoch) % uint64(n) * uint64(more) % uint64(n)
 	for i := range more {
 		out = append(out, p.from+once[(int(start)+i)%n])
 	}
-	slices.Sort(out[whole*n:])
+	slices.Sort(out[at:])
 	return out
 }
 
@@ -98,7 +99,7 @@ func (p part) epoch(seed int64, source, epoch int) []int {
 func (s *Set) Order(seed int64, epoch int) []int {
 	out := make([]int, 0, s.EpochLen())
 	for i, p := range s.parts {
-		out = append(out, p.epoch(seed, i, epoch)...)
+		out = p.appendEpoch(out, seed, i, epoch)
 	}
 	if s.shuffle {
 		newDraw(seed, forShuffle, uint64(epoch)).shuffle(out)

@@ -19,6 +19,10 @@ func FuzzRow(f *testing.F) {
 		`{"prompt": "q", "completion": "a"}`, `{"prompt": [], "completion": [{"role": "assistant", "content": "a"}]}`,
 		`{"instruction": "i", "input": null, "output": "o"}`, `{"text": "t"}`, `{"tokens": [1, 2, 271], "weights": [0, 0.5, 1]}`, `{"tokens": []}`,
 		`{"messages": [[], 1, {"role": 1}]}`, `{"messages": {"role": "user"}}`, `{"prompt": {"a": 1}, "completion": ["b"]}`, `{"chosen": 1, "rejected": 2}`, `{"text": []}`, `{"text": ""}`,
+		`{"conversations": [{"from": "human", "value": "q"}, {"from": "function_call", "value": "{\"name\": \"f\"}"}], "system": "s", "tools": "[{\"name\": 1}]"}`,
+		`{"conversation": [{"role": "user", "content": [{"type": "text", "value": "q"}, {"type": "tool_call", "value": {"name": "f", "arguments": {}}}]}], "messages": 1}`,
+		`{"prompt": [{"from": "human", "value": "q"}], "completion": {"from": "gpt", "value": "a"}, "tools": 1}`, `{"prompt": {"role": "user", "content": "q"}, "completion": ""}`,
+		`{"instruction": "i", "output": "o", "history": [["a", "b"], ["c"]], "system": "s"}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -32,6 +36,11 @@ func FuzzRow(f *testing.F) {
 						t.Fatalf("%q: a problem at %q: %q", raw, p.key, p.msg)
 					}
 					return
+				}
+			}
+			if check(raw) == nil && trimmed(raw).isObject() {
+				if row, f := s.canonical(trimmed(raw)); f == nil && check(row) != nil {
+					t.Fatalf("%q is rewritten to %q: %v", raw, row, check(row))
 				}
 			}
 			x := &index{section: recipe.Dataset{MaxLength: 12, Overlong: overlong}, template: tpl}

@@ -63,7 +63,7 @@ func (x *index) scan(ctx context.Context, sources []*source, collect func(checke
 // cutAll sends every block to order, and to work where it has rows to check.
 func (x *index) cutAll(ctx context.Context, sources []*source, order, work chan<- *block) error {
 	for _, s := range sources {
-		err := x.cut(s, func(b *block) error {
+		err := x.cut(ctx, s, func(b *block) error {
 			if err := send(ctx, order, b); err != nil || len(b.rows) == 0 {
 				return err
 			}
@@ -90,11 +90,11 @@ func send(ctx context.Context, to chan<- *block, b *block) error {
 
 // check renders every row of the block.
 func (x *index) check(b *block) checked {
-	c, start := checked{source: b.source}, 0
+	c, start := checked{source: b.source, entries: make([]entry, 0, len(b.rows))}, 0
 	for _, r := range b.rows {
 		pos := diag.Pos{File: x.files[b.file].Name, Line: r.line}
 		if r.long {
-			c.faults = append(c.faults, placed{*bad("", "longer than %d MiB", maxRow>>20), pos})
+			c.faults = append(c.faults, placed{*bad("", "longer than %d MiB; cut it up, or dataset.on_bad_row: skip leaves it out", maxRow>>20), pos})
 			continue
 		}
 		raw := b.buf[start : start+r.length]

@@ -34,16 +34,37 @@ type Row struct {
 type SourceInfo struct {
 	Name   string // as the recipe gives it
 	Format string // never auto
+	Told   string // how the format was told, for a person
 	Files  int
 	Rows   int // in this set, each once
 	SHA256 string
+	Counts Counts
+}
+
+// Counts are the rows of a whole source, whichever set they went to.
+type Counts struct {
+	Seen     int // up to the limit
+	Bad      int // left out under on_bad_row: skip
+	Overlong int // left out under overlong: drop
+	Cut      int // to max_length, under overlong: keep_start or keep_end
+
+	Untrained       int   // of Bad: nothing of them would train
+	Tokens, Trained int64 // of the rows that are not left out
+}
+
+// add counts the tokens of rows.
+func (c *Counts) add(entries []entry) {
+	for _, e := range entries {
+		c.Tokens += int64(e.tokens)
+		c.Trained += int64(e.trained)
+	}
 }
 
 // divide splits the set: held are indices in ascending order. Both parts keep file order and sources; a source of which
 // one has no row stays in it with none.
 func (s *Set) divide(held []int, tag string) (train, out *Set) {
-	train = &Set{x: s.x, sources: s.sources, shuffle: s.shuffle, tag: "train, less " + tag}
-	out = &Set{x: s.x, sources: s.sources, tag: tag}
+	train = &Set{x: s.x, sources: s.sources, shuffle: s.shuffle, tag: "train, less " + tag, entries: make([]entry, 0, len(s.entries)-len(held))}
+	out = &Set{x: s.x, sources: s.sources, tag: tag, entries: make([]entry, 0, len(held))}
 	for _, p := range s.parts {
 		a, b := len(train.entries), len(out.entries)
 		for i := p.from; i < p.to; i++ {
@@ -129,8 +150,8 @@ func (s *Set) Rendered() (string, error) {
 func (s *Set) Sources() []SourceInfo {
 	out := make([]SourceInfo, len(s.sources))
 	for i, src := range s.sources {
-		out[i] = SourceInfo{Name: src.section.Path, Format: src.format.name, Files: len(src.files),
-			Rows: s.parts[i].to - s.parts[i].from, SHA256: src.hash()}
+		out[i] = src.info()
+		out[i].Rows = s.parts[i].to - s.parts[i].from
 	}
 	return out
 }

@@ -21,8 +21,11 @@ type source struct {
 	base    int // of the first of them in index.files
 	format  format
 	columns map[string]*column // by our field
-	names   []string           // columns of the first row
-	first   diag.Pos           // of the row that told the format; zero where the recipe named it
+	dialect *dialect           // of the rows, which are rewritten to the format; nil: they are as it wants them
+	given   map[string]*column // by our field, of rows before they are rewritten
+	counts  Counts
+	names   []string // columns of the first row
+	first   diag.Pos // of the row that told the format; zero where the recipe named it
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -33,6 +36,9 @@ func problemf(key, format string, a ...any) *problem { return &problem{key, fmt.
 // begin settles the format by the first row, and what that asks of fields.
 func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	s.names = columnNames(row)
+	if s.dialect = s.listens(row); s.dialect != nil {
+		return s.converse(row, at, t)
+	}
 	f, p := s.pick(row, at)
 	if p != nil {
 		return p
@@ -40,11 +46,43 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 	if f.encode == nil {
 		return problemf(".format", "%s rows do not go with this loss: they are of loops that are not built yet%s", f.name, s.told())
 	}
-	if t == nil && !f.bare {
-		return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", f.name, s.told())
+	if s.format = f; t == nil && !f.bare {
+		return s.untokenized()
 	}
-	s.format = f
-	return s.compile()
+	if p := s.compile(); p != nil {
+		return p
+	}
+	if f.name == "prompt_completion" {
+		s.hearSides(row)
+	}
+	return nil
+}
+
+// converse settles on conversations, whose rows are rewritten.
+func (s *source) converse(row value, at diag.Pos, t *chat.Template) *problem {
+	s.format, _ = named("messages")
+	if s.section.Format == "auto" {
+		s.first = at
+	}
+	if t == nil {
+		return s.untokenized()
+	}
+	if p := s.compile(); p != nil {
+		return p
+	}
+	s.given = s.columns
+	if _, mapped := s.section.Fields["messages"]; !mapped {
+		if c, _ := s.listColumn(row); c != nil {
+			s.given["messages"] = c
+		}
+	}
+	s.given["prompt"], s.given["completion"] = newColumn("instruction", "input"), newColumn("output")
+	s.columns = s.format.columns()
+	return nil
+}
+
+func (s *source) untokenized() *problem {
+	return problemf(".format", "%s rows need a tokenizer, and this model's is not at hand; rows that are tokenised already (format: tokens) do without%s", s.format.name, s.told())
 }
 
 // told says by which row the format was told.
@@ -53,6 +91,30 @@ func (s *source) told() string {
 		return ""
 	}
 	return fmt.Sprintf(" (told by the first row, %s)", s.first)
+}
+
+// info is the source for a person, without its rows.
+func (s *source) info() SourceInfo {
+	return SourceInfo{Name: s.section.Path, Format: s.format.name, Told: s.evidence(), Files: len(s.files), SHA256: s.hash(), Counts: s.counts}
+}
+
+// evidence says how the format was told.
+func (s *source) evidence() string {
+	by := "by the recipe"
+	if s.first != (diag.Pos{}) {
+		by = fmt.Sprintf("by the columns %s of %s", brieflyListed(s.names), s.first)
+	}
+	if s.dialect != nil {
+		by += ": " + s.dialect.name
+	}
+	return by
+}
+
+func brieflyListed(names []string) string {
+	if len(names) > 8 {
+		names = append(slices.Clone(names[:8]), "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // shape reminds of the format where the row told it, for a row of another shape.
@@ -101,18 +163,12 @@ func (s *source) hint() string {
 			return fmt.Sprintf(", such as fields: {prompt: %s, completion: %s}", pair[0], pair[1])
 		}
 	}
-	if slices.Contains(s.names, "conversations") {
-		return "; conversations with role and content in each message are read by fields: {messages: conversations}"
-	}
 	return ""
 }
 
 // compile makes the columns of the format out of fields.
 func (s *source) compile() *problem {
-	s.columns = map[string]*column{}
-	for _, field := range s.format.fields() {
-		s.columns[field] = newColumn(field)
-	}
+	s.columns = s.format.columns()
 	known := s.format.mappable()
 	for field, paths := range s.format.joins {
 		s.columns[field] = newColumn(paths...)
@@ -126,7 +182,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "target"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c
@@ -138,6 +194,9 @@ func (s *source) compile() *problem {
 func (s *source) unseen() (ps []problem) {
 	for _, field := range slices.Sorted(maps.Keys(s.section.Fields)) {
 		c := s.columns[field]
+		if s.given != nil {
+			c = s.given[field]
+		}
 		for i, path := range c.paths {
 			if len(c.paths) > 1 && !c.seen[i].Load() {
 				ps = append(ps, *problemf(".fields."+field, "no row has the column %s%s; the rows have %s", path, diag.DidYouMean(path, s.names), strings.Join(s.names, ", ")))

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"trainer/internal/dataset/parquet"
 )
 
 // maxRow bounds a row in bytes: a file without line ends must not fill the memory.
@@ -39,10 +41,23 @@ type splitFault struct {
 
 func (f *splitFault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.msg) }
 
+// foreign are files of which one knows at once that no row stands in them, by how they begin.
+var foreign = map[string]string{
+	"PK\x03\x04":       "a zip archive; unpack it first",
+	"BZh":              "compressed with bzip2; unpack it first, or pack it with gzip or zstd",
+	"\xFD7zX":          "compressed with xz; unpack it first, or pack it with gzip or zstd",
+	"\x1F\x8B":         "compressed twice; unpack it once",
+	"\x28\xB5\x2F\xFD": "compressed twice; unpack it once",
+	parquet.Magic:      "Parquet inside of a compressed file; unpack it first: Parquet is compressed by itself",
+	"ARROW1":           "Arrow; write it as Parquet or JSON lines",
+	"SQLite":           "a database; write its rows as Parquet or JSON lines",
+	"\x80\x04":         "a pickle; write its rows as Parquet or JSON lines",
+}
+
 // newSplitter reads as far as it takes to tell lines from a list.
 func newSplitter(r io.Reader) (*splitter, error) {
 	s := &splitter{r: bufio.NewReaderSize(r, 1<<20), line: 1, max: maxRow}
-	start, err := s.r.Peek(4)
+	start, err := s.r.Peek(6)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -51,10 +66,11 @@ func newSplitter(r io.Reader) (*splitter, error) {
 		s.skipBytes(3)
 	case bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.HasPrefix(start, []byte("\xFE\xFF")):
 		return nil, &splitFault{1, "UTF-16; save it as UTF-8"}
-	case bytes.HasPrefix(start, []byte("\x1F\x8B")), bytes.HasPrefix(start, []byte("\x28\xB5\x2F\xFD")):
-		return nil, &splitFault{1, "compressed; reading that is not built yet: unpack it first"}
-	case bytes.HasPrefix(start, []byte("PAR1")):
-		return nil, &splitFault{1, "Parquet; reading that is not built yet: convert it to JSON lines"}
+	}
+	for magic, what := range foreign {
+		if bytes.HasPrefix(start, []byte(magic)) {
+			return nil, &splitFault{1, what}
+		}
 	}
 	b, err := s.peekPastSpace()
 	if err == io.EOF {
@@ -161,44 +177,33 @@ func (s *splitter) separator() error {
 	return nil
 }
 
+// nesting is where in an element the scan is.
+type nesting struct {
+	depth           int
+	inText, escaped bool
+}
+
 // scan reads to the end of an element: where the brackets that it opened are closed, or where a comma or ] stands
 // outside of any.
 func (s *splitter) scan(dst []byte) ([]byte, rawRow, error) {
 	row := rawRow{offset: s.offset, line: s.line}
-	base, depth, inText, escaped := len(dst), 0, false, false
-	for {
-		b, err := s.r.ReadByte()
+	base := len(dst)
+	var at nesting
+	for ended := false; !ended; {
+		part, err := s.buffered()
 		if err == io.EOF {
 			return dst[:base], row, &splitFault{row.line, "the row is not closed by the end of the file; is the file whole?"}
 		}
 		if err != nil {
 			return dst[:base], row, err
 		}
-		if !inText && depth == 0 && (b == ',' || b == ']') {
-			if err := s.r.UnreadByte(); err != nil {
-				return dst[:base], row, err
-			}
-			break
-		}
-		s.count(b)
-		if dst = append(dst, b); len(dst)-base > s.max {
+		var n int
+		n, ended = at.over(part)
+		if dst = append(dst, part[:n]...); len(dst)-base > s.max {
 			dst, row.long = dst[:base], true
 		}
-		switch {
-		case escaped:
-			escaped = false
-		case inText:
-			escaped, inText = b == '\\', b != '"'
-		case b == '"':
-			inText = true
-		case b == '{' || b == '[':
-			depth++
-		case b == '}' || b == ']':
-			depth--
-		}
-		if depth <= 0 && !inText && (b == '}' || b == ']' || b == '"') {
-			break
-		}
+		s.line += bytes.Count(part[:n], []byte{'\n'})
+		s.skipBytes(n)
 	}
 	if row.long {
 		return dst[:base], row, nil
@@ -208,6 +213,46 @@ func (s *splitter) scan(dst []byte) ([]byte, rawRow, error) {
 		return dst, row, &splitFault{row.line, "a row is due in the list, not a comma or ]"}
 	}
 	return dst, row, nil
+}
+
+// buffered is what is at hand to read, at least a byte.
+func (s *splitter) buffered() ([]byte, error) {
+	if _, err := s.r.Peek(1); err != nil {
+		return nil, err
+	}
+	return s.r.Peek(s.r.Buffered())
+}
+
+// over steps through part, to behind the end of the element where that is in it.
+func (at *nesting) over(part []byte) (n int, ended bool) {
+	for n < len(part) {
+		if at.inText && !at.escaped {
+			if n = skipPlain(part, n); n == len(part) {
+				break
+			}
+		}
+		b := part[n]
+		if !at.inText && at.depth == 0 && (b == ',' || b == ']') {
+			return n, true
+		}
+		n++
+		switch {
+		case at.escaped:
+			at.escaped = false
+		case at.inText:
+			at.escaped, at.inText = b == '\\', b != '"'
+		case b == '"':
+			at.inText = true
+		case b == '{' || b == '[':
+			at.depth++
+		case b == '}' || b == ']':
+			at.depth--
+		}
+		if at.depth <= 0 && !at.inText && (b == '}' || b == ']' || b == '"') {
+			return n, true
+		}
+	}
+	return n, false
 }
 
 func (s *splitter) peekPastSpace() (byte, error) {
@@ -233,7 +278,7 @@ func (s *splitter) count(b byte) {
 	}
 }
 
-// skipBytes steps over n bytes that were peeked at and are no line ends.
+// skipBytes steps over n bytes that were peeked at, whose line ends are counted.
 func (s *splitter) skipBytes(n int) {
 	n, _ = s.r.Discard(n)
 	s.offset += int64(n)

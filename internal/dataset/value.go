@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"iter"
 	"strconv"
 )
@@ -13,6 +14,9 @@ type value []byte
 func (v value) kind() string {
 	switch v[0] {
 	case '{':
+		if bytes.HasPrefix(v, []byte(`{"binary":`)) {
+			return "binary" // what a packing writes for bytes that are no text
+		}
 		return "an object"
 	case '[':
 		return "a list"
@@ -138,13 +142,18 @@ func skipNested(s []byte, i int) int {
 	}
 }
 
+// skipText goes from quote to quote: one with an odd number of backslashes before it is part of the text.
 func skipText(s []byte, i int) int {
-	for i++; s[i] != '"'; i++ {
-		if s[i] == '\\' {
-			i++
+	for i++; ; i++ {
+		i += bytes.IndexByte(s[i:], '"')
+		slashes := i
+		for s[slashes-1] == '\\' {
+			slashes--
+		}
+		if (i-slashes)%2 == 0 {
+			return i + 1
 		}
 	}
-	return i + 1
 }
 
 func skipSpace(s []byte, i int) int {

@@ -141,9 +141,14 @@ func (p page) meaning(k *recipe.Key) string {
 	return text
 }
 
-var cells = strings.NewReplacer("|", `\|`, "<", "&lt;")
-
-func cell(s string) string { return cells.Replace(strings.TrimSpace(s)) }
+// cell is text that a table holds: a bar would end it, and a tag outside of code would be one.
+func cell(s string) string {
+	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "|", `\|`), "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
+	}
+	return strings.Join(parts, "`")
+}
 
 // allowed says what may stand at a key.
 func allowed(k *recipe.Key) string {
@@ -164,7 +169,7 @@ func allowed(k *recipe.Key) string {
 	case recipe.Params:
 		s = "mapping"
 	}
-	if k.Names != nil {
+	if k.Names != nil && k.Kind == recipe.Text {
 		s = "`" + strings.Join(k.Names, "`, `") + "`"
 	} else if r := rules(k.Check); r != "" {
 		s += " " + r

@@ -146,8 +146,16 @@ func literal(k *recipe.Key) (any, bool) {
 		return v, err == nil
 	case k.Kind == recipe.Boolean:
 		return text == "true", true
+	case k.Kind == recipe.ListOf:
+		var v []json.Number
+		err := json.Unmarshal([]byte(text), &v)
+		return v, err == nil
+	case strings.HasPrefix(text, `"`):
+		var v string
+		err := json.Unmarshal([]byte(text), &v)
+		return v, err == nil
 	}
-	return strings.Trim(text, `"`), true
+	return text, true
 }
 
 const (

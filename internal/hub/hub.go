@@ -1,6 +1,12 @@
-// Package hub turns the names that recipes use into local files with their hashes; inputs come no other way. What it
-// returns can be read again at any offset for as long as the run lasts, so a pipe or a device is refused, and what was
-// read is named by content, so a changed file is noticed on resume.
+// Package hub turns the names that recipes use into local files with their hashes; inputs come no other way. A name is a
+// local path or glob, hf://org/name@revision (a model's files), hf://datasets/org/name@revision, or https://…. What it returns
+// can be read again at any offset for as long as the run lasts, so a pipe or a device is refused, and what was read is named
+// by content, so a changed file is noticed on resume.
+//
+// A revision becomes a commit once, and files are those of that commit: what a branch holds a minute later changes nothing.
+// What is fetched is kept in a cache under its content, after its size and hash were compared with what the hub lists; so
+// the network is asked for each content once, and a run that was planned from the cache trains on those bytes. The token
+// goes to the hub's own address and to no other, whatever a redirect says, and never into an error.
 package hub
 
 import (
@@ -8,16 +14,42 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"trainer/internal/diag"
 )
 
-// Hub resolves names. The zero value is ready and resolves local names; it is safe for concurrent use.
-type Hub struct{}
+// Hub resolves names. The zero value is ready and resolves local names; New makes one that fetches. Its fields are set
+// before use; then it is safe for concurrent use.
+type Hub struct {
+	// Cache is the folder that keeps what is fetched; empty: only local names are resolved.
+	Cache string
+	// Endpoint is the hub's address.
+	Endpoint string
+	// Token is sent to Endpoint alone; empty: none.
+	Token string
+	// Offline says, in words for a person, why nothing is fetched and how it would be; empty: what the cache lacks is fetched.
+	Offline string
+	// Pins are commits, 40 hexadecimal digits, by Ref: what the revision of that name is, whatever the hub says.
+	Pins map[string]string
+	// Progress is told of the bytes of a file that is being fetched, from any goroutine, often; nil: nobody is. size is -1
+	// where it is not known.
+	Progress func(name string, done, size int64)
+	// Retried is told of a request that is made again; nil: nobody is.
+	Retried func(text string)
+	// Transport carries the requests; nil: one that goes by the proxies of the environment.
+	Transport http.RoundTripper
+
+	once    sync.Once
+	client  *http.Client
+	mu      sync.Mutex
+	commits map[string]string // by Ref, of what this process has resolved
+}
 
 // File is a regular local file. Its hash is of the bytes at the time of Open.
 type File struct {
@@ -27,8 +59,8 @@ type File struct {
 	Size   int64  // bytes
 }
 
-// Open resolves a file, or a glob to its files in order of name, directories and hidden files left out; a relative name
-// starts at dir. A name that exists is never a glob. There is at least one file unless there is an error, which says
+// Open resolves a local file, or a glob to its files in order of name, directories and hidden files left out; a relative
+// name starts at dir. A name that exists is never a glob. There is at least one file unless there is an error, which says
 // what there is instead.
 func (h *Hub) Open(ctx context.Context, name, dir string) ([]File, error) {
 	if err := local(name); err != nil {
@@ -81,7 +113,7 @@ func local(name string) error {
 	}
 	switch strings.ToLower(scheme) {
 	case "hf", "https":
-		return fmt.Errorf("%s: fetching from %s:// is not built yet; download it and give the path of the file", name, scheme)
+		return fmt.Errorf("%s: a file of this machine is due; download it and give its path", name)
 	case "http":
 		return fmt.Errorf("%s: http:// can be changed on its way and is refused; download it and give the path of the file", name)
 	case "file":

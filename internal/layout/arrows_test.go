@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"schedule":                {},
 	"runner":                  {"recipe", "loss", "schedule", "internal/diag", "internal/hub", "internal/tokenizer", "internal/chat", "internal/dataset", "internal/grader", "internal/rollout", "internal/journal", "internal/download"},
 	"internal/diag":           {},
-	"internal/hub":            {"internal/diag"},
+	"internal/hub":            {"internal/diag", "internal/journal"},
 	"internal/tokenizer":      {},
 	"internal/chat":           {"internal/tokenizer", "internal/diag", "recipe", "internal/chat/hf", "internal/chat/jinja"},
 	"internal/chat/hf":        {"internal/chat/jinja", "internal/diag"},
@@ -59,12 +59,15 @@ var modules = map[string][]string{
 	"gopkg.in/yaml.v3":                   {"recipe", "internal/gen"},
 	"github.com/go-playground/validator": {"recipe", "internal/gen"},
 	"github.com/rogpeppe/go-internal":    {},
+	"github.com/klauspost/compress":      {"internal/dataset"},
+	"github.com/parquet-go/parquet-go":   {"internal/dataset"},
+	"github.com/andybalholm/brotli":      {"internal/dataset"},
 	"golang.org/x/sys/cpu":               {"internal/sandbox/engine"},
 	"golang.org/x/term":                  {"cmd/trainer", "internal/report"},
 	"os/exec":                            {"internal/worker"},
 	"C":                                  {},
 
-	"github.com/santhosh-tekuri/jsonschema": {}, // the document that the sandbox's answers are held to
+	"github.com/santhosh-tekuri/jsonschema": {"internal/grader"}, // and tests: the document that the sandbox's answers are held to
 }
 
 type listed struct {

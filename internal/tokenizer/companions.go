@@ -84,7 +84,7 @@ func (c *companions) merge(members []string) {
 	if len(members) == 0 {
 		return
 	}
-	body := strings.TrimRight(string(c.config), " \t\r\n}")
+	body := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(c.config)), "}"))
 	if !strings.HasSuffix(body, "{") {
 		body += ","
 	}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ type ranked struct {
 	texts []string // by rank
 	shift int32    // id less rank
 }
+
+// maxRanked bounds the bytes of a token: all ways to cut it are tried. The longest published have some hundred.
+const maxRanked = 1 << 10
 
 // pipeline makes r into one, with tokens of control that the ranks know nothing of.
 func (r ranked) pipeline(pattern match, tokens []added) (*pipeline, error) {
@@ -25,6 +29,9 @@ func (r ranked) pipeline(pattern match, tokens []added) (*pipeline, error) {
 		id := int32(rank) + r.shift
 		if _, twice := m.ids[text]; twice || text == "" {
 			return nil, fmt.Errorf("rank %d is %q, which is empty or has a rank already", rank, text)
+		}
+		if len(text) > maxRanked || int(id) > maxID {
+			return nil, fmt.Errorf("rank %d has %d bytes: ranks up to %d of up to %d bytes are supported", rank, len(text), maxID, maxRanked)
 		}
 		b.grow(id)
 		m.ids[text], b.byID[id], b.has[id] = id, text, true
@@ -148,7 +155,7 @@ func (c *companions) tiktoken(name string) (tiktokenKind, error) {
 		kind.pattern = o200kPattern
 		kind.added = openAITokens(map[string]int32{"<|endoftext|>": 199999, "<|endofprompt|>": 200018})
 	default:
-		return kind, fmt.Errorf("%s: ranks do not say how to split a text; a tokenizer_config.json beside them with tokenizer_class TikTokenTokenizer (Kimi), or with pat_str, does", cmpOr(c.folder, name))
+		return kind, fmt.Errorf("%s: ranks do not say how to split a text; a tokenizer_config.json beside them with tokenizer_class TikTokenTokenizer (Kimi), or with pat_str, does", filepath.Join(c.folder, name))
 	}
 	return kind, nil
 }
@@ -159,11 +166,4 @@ func openAITokens(ids map[string]int32) (out []added) {
 	}
 	slices.SortFunc(out, func(a, b added) int { return int(a.id) - int(b.id) })
 	return out
-}
-
-func cmpOr(folder, name string) string {
-	if folder == "" {
-		return name
-	}
-	return folder + "/" + name
 }

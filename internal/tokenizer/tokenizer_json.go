@@ -73,6 +73,7 @@ type builder struct {
 	byID    []string         // spelt as in the file, "" for an id without a token
 	has     []bool
 	tokens  []added
+	growth  int            // how many times longer its steps may make a text
 	indexOf map[string]int // in tokens, by content
 	ranks   bool           // the vocabulary is bytes, not spelt in their alphabet
 }
@@ -93,13 +94,12 @@ func (b *builder) normalizer(f fields) (normalizer, error) {
 		return form{unicodeForms(), kind[2] == 'K', kind[len(kind)-1] == 'C'}, nil
 	case "Prepend":
 		head, err := f.string("prepend")
+		if err == nil && len(head) > maxGrowth {
+			err = f.refuse("prepend", "%d bytes are not supported, %d are", len(head), maxGrowth)
+		}
 		return prepended(head), err
 	case "Replace":
-		from, err := f.literal("pattern")
-		if err != nil {
-			return nil, err
-		}
-		to, err := f.string("content")
+		from, to, err := b.replacement(f)
 		return replaced{from, to}, err
 	case "Sequence":
 		var all inOrder
@@ -111,6 +111,24 @@ func (b *builder) normalizer(f fields) (normalizer, error) {
 		return all, err
 	}
 	return nil, f.unsupported(kind, "normalizers: NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence")
+}
+
+// maxGrowth bounds how many times longer the steps of a file may make a text: " " to "▁" is three times.
+const maxGrowth = 64
+
+// replacement reads what a Replace replaces, and by what.
+func (b *builder) replacement(f fields) (from, to string, err error) {
+	if from, err = f.literal("pattern"); err != nil {
+		return "", "", err
+	}
+	if to, err = f.string("content"); err != nil {
+		return "", "", err
+	}
+	b.growth = max(b.growth, 1) * max(1, (len(to)+len(from)-1)/len(from))
+	if b.growth > maxGrowth {
+		err = f.refuse("content", "makes texts more than %d times longer: not supported", maxGrowth)
+	}
+	return from, to, err
 }
 
 // unsupported refuses a type.
@@ -274,11 +292,7 @@ func (b *builder) decoderStep(f fields) error {
 	case "Fuse":
 		add(fused)
 	case "Replace":
-		from, err := f.literal("pattern")
-		if err != nil {
-			return err
-		}
-		to, err := f.string("content")
+		from, to, err := b.replacement(f)
 		add(replacing(from, to))
 		return err
 	case "Strip":
