@@ -116,7 +116,7 @@ func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
 	found, longest := 0, 0
 	for _, s := range in.sets() {
 		for i := range s.Len() {
-			n, _ := s.Count(i)
+			n := s.Longest(i)
 			if n-1 <= lim.MaxSeqLength {
 				continue
 			}

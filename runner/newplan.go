@@ -112,7 +112,7 @@ func (p *Plan) count(in *Inputs, steps int) {
 func histogram(s *dataset.Set) Histogram {
 	var h Histogram
 	for i := range s.Len() {
-		n, _ := s.Count(i)
+		n := s.Longest(i)
 		h.Longest = max(h.Longest, n)
 	}
 	for b := 16; ; b *= 2 {
@@ -123,7 +123,7 @@ func histogram(s *dataset.Set) Histogram {
 	}
 	h.Counts = make([]int, len(h.Bounds))
 	for i := range s.Len() {
-		n, _ := s.Count(i)
+		n := s.Longest(i)
 		for j, b := range h.Bounds {
 			if n <= b {
 				h.Counts[j]++

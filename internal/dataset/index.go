@@ -14,12 +14,13 @@ import (
 	"trainer/recipe"
 )
 
-// entry is what is kept of a row: where it is, and how much. 32 bytes, however long the row.
+// entry is what is kept of a row: where it is, and how much. 40 bytes, however long the row.
 type entry struct {
 	offset  int64
 	length  int32 // bytes
 	line    int32
-	tokens  int32
+	tokens  int32 // of all its examples
+	longest int32 // tokens of the longest of them
 	trained int32
 	file    int32  // in index.files
 	sum     uint32 // of its bytes, so that a file that changes under the run is noticed
@@ -57,10 +58,7 @@ func (x *index) encode(s *source, raw []byte) (exs []chat.Example, cut, dropped 
 		}
 		return nil, false, false, f
 	}
-	longest := 0
-	for _, ex := range exs {
-		longest = max(longest, len(ex.IDs))
-	}
+	longest := longestOf(exs)
 	if limit := x.section.MaxLength; longest > limit {
 		switch x.section.Overlong {
 		case "drop":
@@ -114,6 +112,15 @@ func trainedIn(exs []chat.Example) int {
 				n++
 			}
 		}
+	}
+	return n
+}
+
+// longestOf is the tokens of the longest example.
+func longestOf(exs []chat.Example) int {
+	n := 0
+	for _, ex := range exs {
+		n = max(n, len(ex.IDs))
 	}
 	return n
 }

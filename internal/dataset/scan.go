@@ -111,7 +111,7 @@ func (x *index) check(b *block) checked {
 			c.cut++
 		}
 		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line),
-			tokens: int32(tokensIn(exs)), trained: int32(trainedIn(exs)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
+			tokens: int32(tokensIn(exs)), longest: int32(longestOf(exs)), trained: int32(trainedIn(exs)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
 	}
 	return c
 }

@@ -89,6 +89,9 @@ func (s *Set) Count(i int) (tokens, trained int) {
 	return int(s.entries[i].tokens), int(s.entries[i].trained)
 }
 
+// Longest returns the tokens of the longest example of row i after cutting: what a model's limit is compared with.
+func (s *Set) Longest(i int) int { return int(s.entries[i].longest) }
+
 // At is the place of row i, in [0, Len): its file and line.
 func (s *Set) At(i int) diag.Pos { return s.x.place(s.entries[i]) }
 
