@@ -121,8 +121,7 @@ func countSet(ctx context.Context, name string, set *dataset.Set, base int) (rep
 		return nil
 	})
 	for i := range set.Len() {
-		n, _ := set.Count(i)
-		lengths = append(lengths, n)
+		lengths = append(lengths, set.Longest(i))
 	}
 	slices.Sort(lengths)
 	if n := len(lengths); n > 0 {

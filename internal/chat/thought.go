@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"trainer/internal/chat/hf"
 	"trainer/internal/chat/jinja"
 )
 
@@ -63,7 +64,7 @@ func spliced(i int, r, prompt *rendering) *rendering {
 	if !strings.HasPrefix(r.text[s.Start:], header) {
 		return nil
 	}
-	return follow(prompt, "", nil, r, s.Start+len(header))
+	return follow(i, prompt, "", nil, r, s.Start+len(header))
 }
 
 // reopened is message i behind a prompt that goes on, behind the header, otherwise than the template writes the message: with
@@ -82,13 +83,13 @@ func (j *job) reopened(i int, r, prompt *rendering) *rendering {
 	closes := strings.HasPrefix(r.text[at:], "</think>")
 	switch given := strings.TrimSpace(prompt.text[n:]); {
 	case given == "", given == "<think>" && closes:
-		return follow(prompt, "", nil, r, at)
+		return follow(i, prompt, "", nil, r, at)
 	case given == "<think>":
 	case slices.ContainsFunc(thoughtEnds, func(end string) bool { return strings.HasSuffix(given, end) }):
 		if closes {
 			at += len("</think>")
 		}
-		return follow(prompt, "", nil, r, at)
+		return follow(i, prompt, "", nil, r, at)
 	default:
 		return nil
 	}
@@ -101,7 +102,7 @@ func (j *job) reopened(i int, r, prompt *rendering) *rendering {
 	if j.guard != nil {
 		literal = j.guard.spelt(thought)
 	}
-	return follow(prompt, thought+"\n</think>\n\n", literal, r, at)
+	return follow(i, prompt, thought+"\n</think>\n\n", literal, r, at)
 }
 
 // thoughtEnds are what templates close reasoning with.
@@ -126,10 +127,15 @@ func saysNone(m Message) bool {
 	})
 }
 
-// follow is a prompt, text with its literal spans, and what r has from byte at on.
-func follow(prompt *rendering, text string, literal []jinja.Span, r *rendering, at int) *rendering {
+// follow is a prompt, and message i behind it: text with its literal spans, and what r has from byte at on.
+func follow(i int, prompt *rendering, text string, literal []jinja.Span, r *rendering, at int) *rendering {
 	n := len(prompt.text)
-	out := &rendering{text: prompt.text + text + r.text[at:], messages: prompt.messages, literal: slices.Clone(prompt.literal)}
+	out := &rendering{text: prompt.text + text + r.text[at:], literal: slices.Clone(prompt.literal)}
+	before := 0
+	if k := len(prompt.messages); k > 0 {
+		before = prompt.messages[k-1].End
+	}
+	out.messages = append(slices.Clone(prompt.messages), hf.MessageSpan{Message: i, Span: jinja.Span{Start: before, End: len(out.text)}})
 	move := func(s jinja.Span, by int) jinja.Span { return jinja.Span{Start: s.Start + by, End: s.End + by} }
 	for _, s := range literal {
 		out.literal = append(out.literal, move(s, n))

@@ -16,9 +16,9 @@ type entry struct {
 	offset  int64
 	length  int32 // bytes
 	line    int32
-	tokens  int32
+	tokens  int32 // of all its examples
+	longest int32 // tokens of the longest of them
 	trained int32
-	longest int32  // tokens of its longest sequence
 	file    int32  // in index.files
 	sum     uint32 // of its bytes, so that a file that changes under the run is noticed
 }
@@ -40,15 +40,6 @@ type rendered struct {
 	cut       bool // to dataset.max_length
 	dropped   bool // overlong, and goes by dataset.overlong
 	same      bool // a pair of two equal sides, and goes by dataset.on_identical_pair
-}
-
-// longest is the length of the longest side, in tokens.
-func (r rendered) longest() int {
-	n := 0
-	for _, ex := range r.sides {
-		n = max(n, len(ex.IDs))
-	}
-	return n
 }
 
 // encode renders one row and cuts it to length.
@@ -73,7 +64,7 @@ func (x *index) encode(s *source, raw []byte) (r rendered, f *fault) {
 		return r, nil
 	}
 	r.same = false
-	longest := r.longest()
+	longest := longestOf(r.sides)
 	if longest > x.section.MaxLength {
 		if f = x.shorten(s, &r, longest); f != nil || r.dropped {
 			return r, f
@@ -171,6 +162,15 @@ func trainedIn(exs []chat.Example) int {
 				n++
 			}
 		}
+	}
+	return n
+}
+
+// longestOf is the tokens of the longest example.
+func longestOf(exs []chat.Example) int {
+	n := 0
+	for _, ex := range exs {
+		n = max(n, len(ex.IDs))
 	}
 	return n
 }

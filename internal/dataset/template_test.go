@@ -104,8 +104,8 @@ func TestRowsOfSeveralExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tokens, trained := data.Train.Count(0); tokens != 10+12 || trained != 6+2 {
-		t.Errorf("%d tokens, %d trained; want 22 and 8", tokens, trained)
+	if tokens, trained := data.Train.Count(0); tokens != 10+12 || trained != 6+2 || data.Train.Longest(0) != 12 {
+		t.Errorf("%d tokens, %d trained, the longest example has %d; want 22, 8 and 12", tokens, trained, data.Train.Longest(0))
 	}
 	limit := func(n int, overlong string) func(*recipe.Dataset) {
 		return func(d *recipe.Dataset) { d.MaxLength, d.Overlong = n, overlong }
