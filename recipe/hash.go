@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
+
+	"trainer/internal/grader"
 )
 
 // beside are the keys that Hash leaves out, with the reason. A key stands for everything below it; a last part of one
@@ -34,6 +37,7 @@ var beside = map[string]string{
 	"logging":                     "tells of the run",
 	"limits":                      "end a life of the run, which resumes as it was",
 	"test":                        "is of trainer test",
+	"reward.N.tests":              "are held before the run",
 }
 
 // Hash is the SHA-256, in hexadecimal, of every value that decides what is trained, but for the bytes of the dataset, the
@@ -47,6 +51,19 @@ func (r *Recipe) Hash() string {
 	slices.Sort(values)
 	sum := sha256.Sum256([]byte(strings.Join(values, "\n")))
 	return hex.EncodeToString(sum[:])
+}
+
+// isSchemaFile says whether a line is the path of a reward's schema, whose bytes are hashed apart.
+func (r *Recipe) isSchemaFile(l line) bool {
+	if l.k.Path != schemaPath {
+		return false
+	}
+	i, err := strconv.Atoi(strings.Split(l.key, ".")[1])
+	if err != nil || i >= len(r.Reward) {
+		return false
+	}
+	g, ok := r.Reward[i].Params.(*grader.JSONSchema)
+	return ok && g.File("") != ""
 }
 
 func (r *Recipe) isBeside(path string) bool {

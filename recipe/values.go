@@ -16,7 +16,7 @@ func isTemplateFile(value string) bool {
 func (r *Recipe) Values() map[string]string {
 	out := map[string]string{}
 	for _, l := range r.lines() {
-		if !l.head && !r.isBeside(l.k.Path) {
+		if !l.head && !r.isBeside(l.k.Path) && !r.isSchemaFile(l) {
 			out[l.key] = l.text
 		}
 	}

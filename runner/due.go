@@ -200,18 +200,21 @@ func (r *run) followEval(ctx context.Context, f *flight, done int) error {
 	return nil
 }
 
-// askEval submits the held-out rows, a request for each max_batch_size of them; sum is their weight.
+// askEval submits the held-out rows, a request for each max_batch_size of their examples; sum is their weight.
 func (r *run) askEval(ctx context.Context, done, updates int) (ops []*operation, sum float64, err error) {
 	n := r.in.Held.Len()
 	if l := r.in.Recipe.Eval.Limit; l != nil {
 		n = min(n, *l)
 	}
-	for lo, chunk := 0, 0; lo < n; chunk++ {
-		hi := min(n, lo+max(1, r.limits.MaxBatch))
-		data, err := r.heldOut(lo, hi)
-		if err != nil {
-			return nil, 0, err
+	var ahead []loss.Datum // read, not yet submitted
+	for row, chunk := 0, 0; row < n || len(ahead) > 0; chunk++ {
+		for ; row < n && len(ahead) < max(1, r.limits.MaxBatch); row++ {
+			if ahead, err = r.heldOut(ahead, row); err != nil {
+				return nil, 0, err
+			}
 		}
+		data := ahead[:min(len(ahead), max(1, r.limits.MaxBatch))]
+		ahead = ahead[len(data):]
 		for _, d := range data {
 			for _, w := range d.Weights {
 				sum += w
@@ -226,21 +229,17 @@ func (r *run) askEval(ctx context.Context, done, updates int) (ops []*operation,
 			return nil, 0, err
 		}
 		ops = append(ops, o...)
-		lo = hi
 	}
 	return ops, sum, nil
 }
 
-func (r *run) heldOut(lo, hi int) ([]loss.Datum, error) {
-	var data []loss.Datum
-	for i := lo; i < hi; i++ {
-		row, err := r.in.Held.Row(i)
-		if err != nil {
-			return nil, fmt.Errorf("evaluation: %w", drifted(err))
-		}
-		data = append(data, row.Data...)
+// heldOut appends the examples of a held-out row to data.
+func (r *run) heldOut(data []loss.Datum, i int) ([]loss.Datum, error) {
+	row, err := r.in.Held.Row(i)
+	if err != nil {
+		return nil, fmt.Errorf("evaluation: %w", drifted(err))
 	}
-	return data, nil
+	return append(data, row.Data...), nil
 }
 
 // evalLoss is what an evaluation of rows measures.

@@ -55,6 +55,8 @@ func rowDiffers(a, b dataset.Row) string {
 			return fmt.Sprintf("%d and %d tokens, the first that differs is token %d", len(x), len(y), t+1)
 		case w >= 0:
 			return fmt.Sprintf("the same %d tokens, with other weights from token %d on", len(x), w+2)
+		case a.Data[i].Desirable != b.Data[i].Desirable:
+			return fmt.Sprintf("the same %d tokens, with the other label", len(x))
 		}
 	}
 	return ""
@@ -62,6 +64,9 @@ func rowDiffers(a, b dataset.Row) string {
 
 // tokensOf are all tokens of an example.
 func tokensOf(d loss.Datum) []int32 {
+	if len(d.Targets) == 0 {
+		return d.Input
+	}
 	return append(slices.Clone(d.Input), d.Targets[len(d.Targets)-1:]...)
 }
 

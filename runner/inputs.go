@@ -33,6 +33,8 @@ type Inputs struct {
 	Template  *chat.Template
 	// Commits are those of the hub that the names of the recipe were resolved to, by the name with its revision.
 	Commits map[string]string
+	// Graders are the rewards, opened; empty in a loop without them.
+	Graders Graders
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 
@@ -89,10 +91,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	}
 	if r.Loop() != loss.Supervised {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy", r.Loss.Type, r.Loop())
-	}
-	for i, w := range r.Reward {
-		key := fmt.Sprintf("reward.%d.type", i)
-		l.Add(r.At(key), key, "%q is not built yet; no reward is", w.Type)
 	}
 	if e := r.Eval.EarlyStop; e != nil && e.Metric != evalLoss {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, evalLoss)

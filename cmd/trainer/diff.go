@@ -110,7 +110,7 @@ func (s *side) open(ctx context.Context, from source, sandbox bool) error {
 	var in *runner.Inputs
 	var p *runner.Plan
 	if err == nil {
-		in, p, err = prepare(ctx, s.recipe, from, sandbox, start)
+		in, p, err = prepare(ctx, s.recipe, from, sandbox, start, &outside{}, true)
 	}
 	var list diag.List
 	var away *runner.Unfetched

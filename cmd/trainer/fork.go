@@ -47,7 +47,9 @@ func (a *app) fork(c *cli.Context, dir string) error {
 	}
 	from := source{hub: a.hub(c)}
 	from.hub.Pins = lock.Pins()
-	return a.begin(hard, stop, r, start, w, filepath.Dir(dir), manner{source: from, json: c.Bool("json"), yes: c.Bool("yes")})
+	out := a.outside(c)
+	defer out.Close()
+	return a.begin(hard, stop, r, start, w, filepath.Dir(dir), manner{source: from, json: c.Bool("json"), yes: c.Bool("yes"), out: out})
 }
 
 // forked is the recipe of a fork. Where it begins is said by --from alone.

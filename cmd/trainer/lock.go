@@ -87,9 +87,12 @@ func (a *app) lockOf(c *cli.Context, path string) (runner.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, p, err := prepare(c.Context, r, source{hub: a.hub(c)}, onSandbox(r, c.Bool("sandbox")), start)
+	in, p, err := prepare(c.Context, r, source{hub: a.hub(c)}, onSandbox(r, c.Bool("sandbox")), start, &outside{}, true)
 	if err != nil {
 		return nil, err
+	}
+	for _, text := range standIn(in) {
+		fmt.Fprintln(a.err, text)
 	}
 	return in.LockFile(p), nil
 }

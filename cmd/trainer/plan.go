@@ -17,7 +17,7 @@ func (a *app) plan() *cli.Command {
 		Name: "plan", Usage: "say what a run would do and cost", ArgsUsage: "recipe.yaml",
 		Description: "Prints steps, rows, tokens, lengths, the learning rate of every step, and what the service would refuse or charge.\nWithout a key the service is not asked, and the plan says so. What the recipe names on the hub is taken from the cache; --online fetches it.\n\n" +
 			"Examples:\n  trainer plan recipes/quickstart.yaml\n  trainer plan recipe.yaml --sandbox --json",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, onlineFlag},
+		Flags: append([]cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, onlineFlag}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
 			if err != nil {
@@ -47,7 +47,9 @@ func (a *app) plan() *cli.Command {
 			if err != nil {
 				return err
 			}
-			in, p, err := prepare(c.Context, r, from, w.sandbox, start)
+			out := a.outside(c)
+			defer out.Close()
+			in, p, err := prepare(c.Context, r, from, w.sandbox, start, out, true)
 			if err != nil {
 				return err
 			}
@@ -87,6 +89,9 @@ func (a *app) printPlan(r *recipe.Recipe, in *runner.Inputs, p *runner.Plan, off
 	fmt.Fprintln(a.out)
 	for _, line := range saves(r.Checkpoint, len(p.Rates)) {
 		fmt.Fprintln(a.out, line)
+	}
+	for _, u := range in.Graders.Unchecked {
+		fmt.Fprintln(a.out, "\nnot checked: "+u)
 	}
 	if offline {
 		fmt.Fprintln(a.out, "\nnot asked: the service's limits and price, since TOGETHER_API_KEY is not set")

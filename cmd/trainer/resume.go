@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -29,7 +30,7 @@ func (a *app) resume() *cli.Command {
 			&cli.BoolFlag{Name: "take-over", Usage: "continue a copy of a run folder, or one from another machine"},
 			&cli.BoolFlag{Name: "salvage", Usage: "where the journal is damaged, go on from what stands before the damage"},
 			&cli.BoolFlag{Name: "restart", Usage: "begin again at the first step where no checkpoint is left"},
-			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}}, forkFlags...),
+			&cli.IntFlag{Name: "skip-step", Usage: "leave out step `K`, which failed; it keeps its number, its rows and its rate"}}, slices.Concat(forkFlags, outsideFlags)...),
 		Action: func(c *cli.Context) error {
 			dir, err := one(c, "a run folder")
 			if err != nil {
@@ -47,7 +48,9 @@ func (a *app) resume() *cli.Command {
 			if c.IsSet("from") {
 				return a.fork(c, filepath.Clean(dir))
 			}
-			how := manner{source: source{hub: a.hub(c)}, json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), salvage: c.Bool("salvage"), skipStep: c.Int("skip-step"), shape: c.String("wire")}
+			out := a.outside(c)
+			defer out.Close()
+			how := manner{source: source{hub: a.hub(c)}, out: out, json: c.Bool("json"), takeOver: c.Bool("take-over"), restart: c.Bool("restart"), salvage: c.Bool("salvage"), skipStep: c.Int("skip-step"), shape: c.String("wire")}
 			return a.resumeRun(c.Context, filepath.Clean(dir), c.StringSlice("set"), how)
 		},
 	}
@@ -58,6 +61,8 @@ type manner struct {
 	source source
 
 	json, yes, takeOver, restart, salvage bool
+
+	out *outside // what the rewards ask with
 
 	resolved []byte // the recipe, where --set changes it
 	skipStep int
@@ -102,7 +107,7 @@ func (a *app) again(ctx context.Context, dir string, sets []string, how *manner)
 		return nil, nil, w, err
 	}
 	how.source.hub.Pins = lock.Pins()
-	in, p, err = prepare(ctx, r, how.source, w.sandbox, start)
+	in, p, err = prepare(ctx, r, how.source, w.sandbox, start, how.out, false)
 	return in, p, w, err
 }
 

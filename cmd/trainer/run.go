@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"trainer/internal/diag"
 	"trainer/internal/journal"
 	"trainer/internal/report"
 	"trainer/internal/wire"
@@ -29,9 +30,9 @@ func (a *app) run() *cli.Command {
 		Name: "run", Usage: "train a recipe", ArgsUsage: "recipe.yaml",
 		Description: "Checks the recipe and all it names, provisions, trains, saves, releases. Ctrl-C ends in order: the open step is\nfinished, saved, and everything is released; a second Ctrl-C releases at once.\n\n" +
 			"Examples:\n  trainer run recipes/quickstart.yaml\n  trainer run recipe.yaml --sandbox --set train.num_steps=20\n  TOGETHER_API_KEY=… trainer run recipe.yaml",
-		Flags: []cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag, wireFlag, lockedFlag, offlineFlag,
+		Flags: append([]cli.Flag{setFlag, sandboxFlag, runsFlag, jsonFlag, wireFlag, lockedFlag, offlineFlag,
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask before a run that costs money"},
-			&cli.StringFlag{Name: "attach", Usage: "train on the running resource `ID`, which is not stopped afterwards"}},
+			&cli.StringFlag{Name: "attach", Usage: "train on the running resource `ID`, which is not stopped afterwards"}}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			path, err := one(c, "a recipe")
 			if err != nil {
@@ -52,7 +53,9 @@ func (a *app) run() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), manner{source: from, json: c.Bool("json"), yes: c.Bool("yes")}, shape)
+			out := a.outside(c)
+			defer out.Close()
+			return a.runRecipe(c.Context, path, sets, c.String("runs-dir"), c.Bool("sandbox"), manner{source: from, json: c.Bool("json"), yes: c.Bool("yes"), out: out}, shape)
 		},
 	}
 }
@@ -89,7 +92,7 @@ func (a *app) runRecipe(ctx context.Context, path string, sets []string, runs st
 
 // begin runs a recipe from its first life on.
 func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.Start, w where, runs string, how manner) error {
-	in, p, err := prepare(stop, r, how.source, w.sandbox, start)
+	in, p, err := prepare(stop, r, how.source, w.sandbox, start, how.out, false)
 	if err != nil {
 		return err
 	}
@@ -118,13 +121,23 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 	return a.live(hard, stop, in, p, w, dir, how)
 }
 
-// prepare opens what the recipe names and plans.
-func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, start *runner.Start) (*runner.Inputs, *runner.Plan, error) {
+// prepare opens what the recipe names, holds its rewards to their tests, and plans. Rewards that out does not let ask outside are
+// refused, or with lenient left unchecked.
+func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, start *runner.Start, out *outside, lenient bool) (*runner.Inputs, *runner.Plan, error) {
 	in, err := runner.Open(ctx, r, from.hub, sandbox)
-	if err != nil {
+	var problems diag.List
+	if err != nil && !errors.As(err, &problems) {
 		return nil, nil, err
 	}
-	in.Start = start
+	graders, err := runner.OpenGraders(ctx, r, tokensOf(in), out, lenient)
+	var more diag.List
+	if err != nil && !errors.As(err, &more) {
+		return nil, nil, err
+	}
+	if err := append(problems, more...).Err(); err != nil {
+		return nil, nil, err
+	}
+	in.Start, in.Graders = start, graders
 	p, err := runner.NewPlan(in)
 	if err != nil {
 		return nil, nil, err
@@ -134,6 +147,17 @@ func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, s
 		err = from.lock.Hold(from.path, in, p)
 	}
 	return in, p, err
+}
+
+// tokensOf counts tokens as the recipe's tokenizer does; nil where there is none.
+func tokensOf(in *runner.Inputs) func(string) []int32 {
+	if in == nil || in.Tokenizer == nil {
+		return nil
+	}
+	return func(s string) []int32 {
+		ids, _ := in.Tokenizer.Encode(s)
+		return ids
+	}
 }
 
 // check asks the service, for free, what it would refuse, before a run folder is made. It completes the plan's cost.

@@ -23,7 +23,7 @@ func (a *app) test() *cli.Command {
 		Name: "test", Usage: "train recipes on the sandbox and hold them to test.expect", ArgsUsage: "recipe.yaml…",
 		Description: "Trains test.steps steps of each recipe on the sandbox, whatever its base model, then compares the metrics with\ntest.expect. Made for CI: no key, no GPU, no cost.\n\n" +
 			"Examples:\n  trainer test recipes/*.yaml\n  trainer test recipe.yaml --set test.steps=50",
-		Flags: []cli.Flag{setFlag, jsonFlag, wireFlag, lockedFlag, offlineFlag, &cli.StringFlag{Name: "runs-dir", Usage: "keep the run folders in `DIR`; without it they are removed"}},
+		Flags: append([]cli.Flag{setFlag, jsonFlag, wireFlag, lockedFlag, offlineFlag, &cli.StringFlag{Name: "runs-dir", Usage: "keep the run folders in `DIR`; without it they are removed"}}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer test: give a recipe"}
@@ -32,13 +32,15 @@ func (a *app) test() *cli.Command {
 			if err != nil {
 				return err
 			}
+			out := a.outside(c)
+			defer out.Close()
 			var failed int
 			for _, path := range recipes(c) {
 				from, err := a.source(c, path)
 				if err != nil {
 					return err
 				}
-				v, err := a.testRecipe(c.Context, path, from, c.StringSlice("set"), c.String("runs-dir"), shape)
+				v, err := a.testRecipe(c.Context, path, from, c.StringSlice("set"), c.String("runs-dir"), shape, out)
 				if err != nil {
 					return err
 				}
@@ -74,7 +76,7 @@ type checked struct {
 	Why  string   `json:"why,omitempty"`
 }
 
-func (a *app) testRecipe(ctx context.Context, path string, from source, sets []string, runs string, shape wire.Shape) (v tested, err error) {
+func (a *app) testRecipe(ctx context.Context, path string, from source, sets []string, runs string, shape wire.Shape, out *outside) (v tested, err error) {
 	hard, stop, done := signals(ctx)
 	defer done()
 	sets = append(slices.Clone(sets), "model_resources_id=null") // a resource of the service, which is not asked here
@@ -92,7 +94,7 @@ func (a *app) testRecipe(ctx context.Context, path string, from source, sets []s
 	}
 	// The checkpoint of an init_from is at the service, which is not asked here.
 	maps.DeleteFunc(from.lock, func(name, _ string) bool { return name == "start" || strings.HasPrefix(name, "start.") })
-	in, p, err := prepare(stop, r, from, true, nil)
+	in, p, err := prepare(stop, r, from, true, nil, out, false)
 	if err != nil {
 		return v, err
 	}

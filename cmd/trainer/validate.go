@@ -16,9 +16,9 @@ import (
 func (a *app) validate() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
-		Description: "Checks the file, every row of the data, the plan, and the limits of a sandbox model. It is offline: what the\nrecipe names on the hub is taken from the cache, and what is not there is named as not checked. With --online it is fetched, and\nwhat the service would refuse is checked too.\n\n" +
+		Description: "Checks the file, every row of the data, the tests of the rewards, the plan, and the limits of a sandbox model. It is\noffline: what the recipe names on the hub is taken from the cache, and what is not there is named as not checked. With --online it\nis fetched, and what the service would refuse is checked too.\n\n" +
 			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
-		Flags: []cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, &cli.BoolFlag{Name: "online", Usage: "fetch what is not in the cache, and ask the service too; free"}},
+		Flags: append([]cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, &cli.BoolFlag{Name: "online", Usage: "fetch what is not in the cache, and ask the service too; free"}}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer validate: give a recipe"}
@@ -119,7 +119,9 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	if err != nil {
 		return err
 	}
-	in, p, err := prepare(c.Context, r, from, own || c.Bool("sandbox"), start)
+	out := a.outside(c)
+	defer out.Close()
+	in, p, err := prepare(c.Context, r, from, own || c.Bool("sandbox"), start, out, true)
 	var away *runner.Unfetched
 	if errors.As(err, &away) {
 		v.Unchecked = append(away.Missing, "the plan, which needs them")
@@ -130,9 +132,9 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	}
 	v.Steps, v.Rows, v.Held, v.Tokens, v.Trained = len(p.Rates), p.Rows, p.Held, p.Tokens, p.Trained
 	v.Skipped, v.Dropped, v.Cut = in.Data.SkippedRows, in.Data.Dropped, in.Data.Cut
-	v.Notes = notes(in)
+	v.Notes, v.Unchecked = notes(in), in.Graders.Unchecked
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
-		v.Unchecked = []string{"what the service allows and asks for " + r.BaseModel + " (--online)"}
+		v.Unchecked = append(v.Unchecked, "what the service allows and asks for "+r.BaseModel+" (--online)")
 		if start != nil {
 			v.Unchecked = append(v.Unchecked, "whether the service has checkpoint "+start.CheckpointID+" (--online)")
 		}

@@ -51,6 +51,9 @@ func (j *job) untrained() (Example, error) {
 		return Example{}, refused(-1, err)
 	}
 	ids, ends := j.tokens(r, 0, len(r.text))
+	if len(ids) == 0 {
+		return Example{}, faultf(-1, "", "the template writes nothing for it")
+	}
 	return Example{ids, make([]float64, len(ids)), j.parts(r, ends)}, j.written(r)
 }
 

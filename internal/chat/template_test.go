@@ -347,3 +347,12 @@ func TestPromptsThatOpenReasoning(t *testing.T) {
 		})
 	}
 }
+
+func TestATemplateThatWritesNothing(t *testing.T) {
+	for _, mode := range []string{"all_assistant_messages", "last_assistant_message", "all_messages", "all_tokens"} {
+		tpl := template(t, recipe.Chat{Template: "{% if false %}{{ add_generation_prompt }}{% endif %}", TrainOn: mode})
+		if _, err := tpl.Encode(Conversation{Messages: []Message{{Role: "user"}}}); err == nil || !strings.Contains(err.Error(), "writes nothing") {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}

@@ -20,6 +20,9 @@ func (j *job) whole() (Example, error) {
 		return Example{}, err
 	}
 	ids, ends := j.tokens(r, 0, len(r.text))
+	if len(ids) == 0 {
+		return Example{}, faultf(-1, "", "the template writes nothing for it")
+	}
 	weights := make([]float64, len(ids))
 	if j.t.mode.headers {
 		j.fillAll(weights, ends, r)

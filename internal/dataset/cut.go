@@ -22,6 +22,8 @@ const (
 type block struct {
 	source *source
 	file   int    // in index.files
+	read   int64  // bytes of the source to the end of the block
+	of     int64  // bytes of the source, as far as is known
 	buf    []byte // the rows, one behind the other
 	rows   []rawRow
 	done   chan checked
@@ -35,6 +37,9 @@ type cutter struct {
 	left  int                // rows until the limit; negative: there is none
 	begun bool               // the format is settled
 	b     *block             // not yet emitted
+	past  int64              // bytes of the files before this one
+	at    int64              // bytes of this one, so far
+	of    int64              // bytes of all; of those not yet unpacked, as they are packed
 }
 
 // cut reads the source's files in order, up to its limit. What is wrong with a file, or with the source, goes out as a
@@ -43,6 +48,9 @@ func (x *index) cut(ctx context.Context, s *source, emit func(*block) error) err
 	c := &cutter{x: x, s: s, emit: emit, left: -1}
 	if s.section.Limit != nil {
 		c.left = *s.section.Limit
+	}
+	for _, f := range s.files {
+		c.of += f.Size
 	}
 	for i := range s.files {
 		if c.left == 0 {
@@ -87,6 +95,12 @@ func (c *cutter) file(ctx context.Context, n int) (refused *problem, err error) 
 		return nil, &fileFault{0, err.Error()}
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &fileFault{0, err.Error()}
+	}
+	c.of += info.Size() - c.x.files[n].Size
+	defer func() { c.past, c.at = c.past+info.Size(), 0 }()
 	seen := &seenBytes{r: f}
 	split, err := newSplitter(seen)
 	if err != nil {
@@ -135,6 +149,7 @@ func (c *cutter) row(split *splitter) (*problem, error) {
 		return nil, err
 	}
 	raw := buf[len(c.b.buf):]
+	c.at = split.offset
 	c.b.buf, c.b.rows = buf, append(c.b.rows, r)
 	c.left--
 	if c.begun || r.long || check(raw) != nil || !trimmed(raw).isObject() {
@@ -155,6 +170,7 @@ func (c *cutter) fresh(n int) *block {
 // flush emits the block, and begins another.
 func (c *cutter) flush(n int) error {
 	b := c.b
+	b.read, b.of = c.past+c.at, c.of
 	if c.b = c.fresh(n); len(b.rows) == 0 {
 		return nil
 	}

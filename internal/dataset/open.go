@@ -111,8 +111,7 @@ type opener struct {
 
 // tally is what is left of a source.
 type tally struct {
-	blocks    [][]entry // in file order
-	rows      int       // in them
+	entries   []entry   // in file order
 	broken    bool      // a problem says why it has not all its rows
 	untrained untrained // and not skipped
 }
@@ -167,9 +166,7 @@ func (o *opener) validationWeights() {
 // collect takes what came of some rows, in file order.
 func (o *opener) collect(c checked) {
 	left := o.left[c.source]
-	if len(c.entries) > 0 {
-		left.blocks, left.rows = append(left.blocks, c.entries), left.rows+len(c.entries)
-	}
+	left.add(c)
 	rows := len(c.entries) + len(c.faults) + c.dropped
 	n := &c.source.counts
 	n.Seen, n.Overlong, n.Cut = n.Seen+rows, n.Overlong+c.dropped, n.Cut+c.cut
@@ -218,7 +215,7 @@ func (o *opener) judge(s *source) {
 	if left.untrained.rows > 0 {
 		o.problems = append(o.problems, left.untrained.problem(s.counts.Seen))
 	}
-	if !left.broken && left.rows == 0 {
+	if !left.broken && len(left.entries) == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped",
 			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong)
 	}
@@ -229,20 +226,34 @@ func (o *opener) judge(s *source) {
 	}
 }
 
-// set joins the rows of sources. What it takes it lets go of, so that the memory of two indices is never filled.
-func (o *opener) set(tag string, sources []*source, shuffle bool) *Set {
-	n := 0
-	for _, src := range sources {
-		n += o.left[src].rows
-	}
-	s := &Set{x: o.x, tag: tag, sources: sources, shuffle: shuffle, entries: make([]entry, 0, n)}
-	for _, src := range sources {
-		from, left := len(s.entries), o.left[src]
-		for i, block := range left.blocks {
-			s.entries = append(s.entries, block...)
-			left.blocks[i] = nil
+// add appends the rows of a block. Room is made for as many as the source will have at this rate, so that a large index is
+// hardly ever held twice, as it is where a slice grows; no more than sixteen times those at hand, as the rate may change.
+func (t *tally) add(c checked) {
+	n := len(t.entries) + len(c.entries)
+	if n > cap(t.entries) {
+		room := n
+		if c.read > 0 {
+			room = max(room, int(float64(n)*min(16, 1.02*float64(c.of)/float64(c.read))))
 		}
-		left.blocks = nil
+		if limit := c.source.section.Limit; limit != nil {
+			room = max(n, min(room, *limit))
+		}
+		t.entries = append(make([]entry, 0, room), t.entries...)
+	}
+	t.entries = append(t.entries, c.entries...)
+}
+
+// set joins the rows of sources.
+func (o *opener) set(tag string, sources []*source, shuffle bool) *Set {
+	s := &Set{x: o.x, tag: tag, sources: sources, shuffle: shuffle}
+	for i, src := range sources {
+		from, left := len(s.entries), o.left[src]
+		if i == 0 {
+			s.entries = left.entries
+		} else {
+			s.entries = append(s.entries, left.entries...)
+		}
+		left.entries = nil
 		s.parts = append(s.parts, part{from, len(s.entries), src.section.Weight})
 	}
 	return s

@@ -14,6 +14,8 @@ import (
 type checked struct {
 	source  *source
 	entries []entry
+	read    int64 // bytes of the source so far
+	of      int64 // bytes of the source
 	faults  []placed
 	dropped int
 	cut     int
@@ -90,7 +92,7 @@ func send(ctx context.Context, to chan<- *block, b *block) error {
 
 // check renders every row of the block.
 func (x *index) check(b *block) checked {
-	c, start := checked{source: b.source, entries: make([]entry, 0, len(b.rows))}, 0
+	c, start := checked{source: b.source, entries: make([]entry, 0, len(b.rows)), read: b.read, of: b.of}, 0
 	for _, r := range b.rows {
 		pos := diag.Pos{File: x.files[b.file].Name, Line: r.line}
 		if r.long {

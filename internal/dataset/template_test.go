@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"trainer/internal/chat"
+	"trainer/internal/diag"
 	"trainer/recipe"
 )
 
@@ -130,4 +132,42 @@ func TestToolsUnderTheByteLayout(t *testing.T) {
 	if want := "rows.jsonl:1: tools: the template has no place for them"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
+}
+
+func FuzzRowsUnderATemplate(f *testing.F) {
+	for _, s := range []string{
+		`{"messages": [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a", "reasoning_content": "hm"}, {"role": "user", "content": "<|end|>"}, {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}]}`,
+		`{"tools": "[{\"name\": \"f\"}]", "prompt": "u", "completion": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, "y"]}]}`,
+		`{"messages": [{"role": "assistant", "content": "a</think>b<think>"}], "documents": [{"x": 1e400}]}`,
+		`{"messages": [{"role": "", "content": "\ue000"}, {"role": "assistant", "tool_calls": [[], {"name": 1}, {"function": []}]}], "tools": [{}]}`,
+	} {
+		f.Add([]byte(s), true)
+		f.Add([]byte(s), false)
+	}
+	tpls := map[bool]*chat.Template{}
+	for _, allow := range []bool{true, false} {
+		tpls[allow] = byteTemplate(f, recipe.Chat{Template: forgetful, AllowControlTokens: allow, TrainOn: map[bool]string{true: "all_messages", false: "all_assistant_messages"}[allow]})
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, allow bool) {
+		tpl, s := tpls[allow], &source{section: recipe.Source{Format: "auto"}}
+		if check(raw) != nil || !trimmed(raw).isObject() || s.begin(trimmed(raw), diag.Pos{}, tpl) != nil {
+			return
+		}
+		x := &index{section: recipe.Dataset{MaxLength: 64, Overlong: "keep_end"}, template: tpl}
+		exs, _, _, fault := x.encode(s, raw)
+		if fault != nil {
+			if fault.msg == "" {
+				t.Fatalf("%q: a fault without a message at %q", raw, fault.key)
+			}
+			return
+		}
+		for _, ex := range exs {
+			if n := len(ex.IDs); n == 0 || n > 64 || len(ex.Weights) != n {
+				t.Fatalf("%q: %d ids, %d weights", raw, n, len(ex.Weights))
+			}
+		}
+		if trainedIn(exs) == 0 {
+			t.Fatalf("%q: nothing trains", raw)
+		}
+	})
 }

@@ -39,11 +39,9 @@ func (b *builder) addedTokens(top fields) error {
 
 // readAdded reads a token and its flags.
 func readAdded(f fields) (t added, err error) {
-	content, err := f.string("content")
-	if err != nil {
+	if t.content, err = f.string("content"); err != nil {
 		return t, err
 	}
-	t.content = strings.Clone(content) // not a part of the file, which goes
 	for _, flag := range []struct {
 		name string
 		into *bool
@@ -90,6 +88,7 @@ func (b *builder) addExtra(file string, t added) error {
 		return fmt.Errorf("%s: the files beside it give %q the id %d, and the reference gives it %d", file, t.content, t.id, want)
 	}
 	b.add(t)
+	b.t.extra = append(b.t.extra, t)
 	return nil
 }
 

@@ -1,5 +1,7 @@
 package tokenizer
 
+import "strings"
+
 // fields is an object of the file whose members are looked at by name; what nobody asks for is left alone, as in the reference.
 type fields struct {
 	*scanner
@@ -45,7 +47,8 @@ func (f fields) string(name string) (string, error) {
 	if !ok {
 		return "", f.refuse(name, "missing; a text should be here")
 	}
-	return s.text("the text " + f.path + "." + name)
+	text, err := s.text("the text " + f.path + "." + name)
+	return strings.Clone(text), err // a part of the file would keep all of it
 }
 
 // optional is the text of a member, "" where there is none.

@@ -20,6 +20,7 @@ type pipeline struct {
 	added   []added          // in order of id
 	control map[string]int32 // control tokens by their content
 	begin   []int32
+	extra   []added // those of added that came from files beside the vocabulary
 
 	mutex sync.Mutex
 	idle  []*encoder // that no call uses

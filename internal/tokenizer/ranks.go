@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,7 +155,7 @@ func (c *companions) tiktoken(name string) (tiktokenKind, error) {
 		kind.pattern = o200kPattern
 		kind.added = openAITokens(map[string]int32{"<|endoftext|>": 199999, "<|endofprompt|>": 200018})
 	default:
-		return kind, fmt.Errorf("%s: ranks do not say how to split a text; a tokenizer_config.json beside them with tokenizer_class TikTokenTokenizer (Kimi), or with pat_str, does", cmpOr(c.folder, name))
+		return kind, fmt.Errorf("%s: ranks do not say how to split a text; a tokenizer_config.json beside them with tokenizer_class TikTokenTokenizer (Kimi), or with pat_str, does", filepath.Join(c.folder, name))
 	}
 	return kind, nil
 }
@@ -165,11 +166,4 @@ func openAITokens(ids map[string]int32) (out []added) {
 	}
 	slices.SortFunc(out, func(a, b added) int { return int(a.id) - int(b.id) })
 	return out
-}
-
-func cmpOr(folder, name string) string {
-	if folder == "" {
-		return name
-	}
-	return folder + "/" + name
 }

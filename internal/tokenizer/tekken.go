@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"encoding/base64"
 	"fmt"
-	"strings"
 )
 
 // tekkenTokens are the control tokens of files that list none, from id 0 on: so the library of Mistral has them.
@@ -92,7 +91,6 @@ func tekkenControl(top fields, n int) ([]added, error) {
 			return err
 		}
 		control, err := f.flag("is_control", true)
-		name = strings.Clone(name)
 		out[rank] = added{id: int32(rank), content: name, special: control, control: isControl(name, control)}
 		return err
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -129,7 +128,7 @@ func (b *builder) replacement(f fields) (from, to string, err error) {
 	if b.growth > maxGrowth {
 		err = f.refuse("content", "makes texts more than %d times longer: not supported", maxGrowth)
 	}
-	return strings.Clone(from), strings.Clone(to), err
+	return from, to, err
 }
 
 // unsupported refuses a type.
