@@ -95,18 +95,18 @@ func setsOf(in *runner.Inputs) []namedSet {
 
 // counted is what is kept of a row.
 type counted struct {
-	tokens   map[string]report.RoleStats
-	print    [16]byte
-	examples int
+	tokens  map[string]report.RoleStats
+	print   [16]byte
+	lengths []int // of the examples
 }
 
 // countSet counts a set, and fingerprints its rows, whose numbers begin at base.
 func countSet(ctx context.Context, name string, set *dataset.Set, base int) (report.SetStats, []print, error) {
-	out := report.SetStats{Name: name, Rows: set.Len(), Roles: map[string]report.RoleStats{}, Lengths: runner.Lengths(set)}
+	out := report.SetStats{Name: name, Rows: set.Len(), Roles: map[string]report.RoleStats{}}
 	lengths := make([]int, 0, set.Len())
 	prints := make([]print, 0, set.Len())
 	err := eachRow(ctx, set, set.Len(), func(_ int, exs []chat.Example) (counted, error) {
-		return counted{byRole(exs), fingerprint(exs), len(exs)}, nil
+		return counted{byRole(exs), fingerprint(exs), lengthsOf(exs)}, nil
 	}, func(r counted) error {
 		for role, n := range r.tokens {
 			sum := out.Roles[role]
@@ -116,18 +116,24 @@ func countSet(ctx context.Context, name string, set *dataset.Set, base int) (rep
 			out.Tokens += n.Tokens
 			out.Trained += n.Trained
 		}
-		out.Examples += r.examples
+		lengths = append(lengths, r.lengths...)
 		prints = append(prints, print{r.print, base + len(prints)})
 		return nil
 	})
-	for i := range set.Len() {
-		lengths = append(lengths, set.Longest(i))
-	}
 	slices.Sort(lengths)
+	out.Examples, out.Lengths = len(lengths), runner.NewHistogram(lengths)
 	if n := len(lengths); n > 0 {
 		out.Shortest, out.Median, out.P99 = lengths[0], lengths[(n-1)/2], lengths[(99*n+99)/100-1]
 	}
 	return out, prints, err
+}
+
+func lengthsOf(exs []chat.Example) []int {
+	out := make([]int, len(exs))
+	for i, ex := range exs {
+		out[i] = len(ex.IDs)
+	}
+	return out
 }
 
 // byRole counts the tokens of a row's examples; those of the template, and of rows without roles, under "".

@@ -76,9 +76,9 @@ func (a *app) tokenizeFile(c *cli.Context, path string, out io.Writer) error {
 	if err != nil {
 		return &usage{fmt.Sprintf("trainer data tokenize: --tokenizer: %v", err)}
 	}
-	template, err := openTemplate(c.String("template"), c.String("train-on"), c.IsSet("template") || c.IsSet("train-on"), tok)
-	if err != nil {
-		return err
+	template, none := openTemplate(c.String("template"), c.String("train-on"), tok)
+	if none != nil && (c.IsSet("template") || c.IsSet("train-on")) {
+		return &usage{fmt.Sprintf("trainer data tokenize: %v", none)}
 	}
 	in, name := a.in, "stdin"
 	if path != "-" {
@@ -95,7 +95,7 @@ func (a *app) tokenizeFile(c *cli.Context, path string, out io.Writer) error {
 			return err
 		}
 	}
-	s := dataset.Stream{Name: name, Template: template, IDs: c.Bool("decode"), Limit: c.Int("limit"), Render: w.row}
+	s := dataset.Stream{Name: name, Template: template, NoTemplate: none, IDs: c.Bool("decode"), Limit: c.Int("limit"), Render: w.row}
 	return s.Run(c.Context, in, out)
 }
 
@@ -108,25 +108,17 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// openTemplate compiles the template of --template. Without one that fits there is none, unless it was asked for: rows of
-// text do without.
-func openTemplate(name, trainOn string, asked bool, tok *tokenizer.Tokenizer) (*chat.Template, error) {
+// openTemplate compiles the template of --template.
+func openTemplate(name, trainOn string, tok *tokenizer.Tokenizer) (*chat.Template, error) {
 	section, source := recipe.Chat{Template: name, TrainOn: trainOn}, chat.Source{}
 	if section.IsFile() {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, diag.List{{Pos: diag.Pos{File: name}, Msg: reason(err)}}
+			return nil, fmt.Errorf("--template: %s: %s", name, reason(err))
 		}
 		source = chat.Source{Name: name, Text: string(text)}
 	}
-	t, err := chat.New(section, tok, source)
-	if err == nil {
-		return t, nil
-	}
-	if !asked {
-		return nil, nil
-	}
-	return nil, &usage{fmt.Sprintf("trainer data tokenize: %v", err)}
+	return chat.New(section, tok, source)
 }
 
 // tokenWriter writes rows as lines.
@@ -176,9 +168,20 @@ func appendExample(dst []byte, at diag.Pos, ex chat.Example) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = strconv.AppendFloat(dst, weight, 'g', -1, 64)
+		dst = appendWeight(dst, weight)
 	}
 	return append(dst, "]}\n"...)
+}
+
+// appendWeight appends a weight; most are 0 or 1, which need no search for the shortest digits.
+func appendWeight(dst []byte, w float64) []byte {
+	switch w {
+	case 0:
+		return append(dst, '0')
+	case 1:
+		return append(dst, '1')
+	}
+	return strconv.AppendFloat(dst, w, 'g', -1, 64)
 }
 
 func appendInts[T int | int32](dst []byte, ns []T) []byte {

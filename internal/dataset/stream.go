@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -22,8 +23,10 @@ import (
 type Stream struct {
 	Name     string         // of the file, in messages
 	Template *chat.Template // may be nil: then only rows of text, ids and tokens can be read
-	IDs      bool           // every row is {"ids": […]}, to be turned back into text
-	Limit    int            // rows; 0 is all
+	// NoTemplate says why there is no template, where a row needs one; nil: that there is none.
+	NoTemplate error
+	IDs        bool // every row is {"ids": […]}, to be turned back into text
+	Limit      int  // rows; 0 is all
 	// Render appends what goes out for a row to dst. It is called on several goroutines at once.
 	Render func(dst []byte, row Passing) ([]byte, error)
 }
@@ -109,7 +112,7 @@ func (s *Stream) open(r io.Reader) (*splitter, error) {
 	case text == "\x28\xB5\x2F\xFD":
 		from, err = unzstd(in)
 	case text == parquet.Magic:
-		return nil, errors.New("Parquet is not read as a stream; name it in a recipe, as dataset.train, and give the recipe")
+		return nil, errors.New("a Parquet file is not read as a stream; name it in a recipe, as dataset.train, and give the recipe")
 	default:
 		return newSplitter(in)
 	}
@@ -192,10 +195,14 @@ func (s *Stream) begin(row value, line int) (*source, error) {
 		src.columns = map[string]*column{"text": newColumn("text")}
 		return src, nil
 	}
-	if p := src.begin(row, at, s.Template); p != nil {
-		return nil, diag.List{{Pos: at, Msg: p.msg}}
+	p := src.begin(row, at, s.Template)
+	switch {
+	case p == nil:
+		return src, nil
+	case s.Template == nil && s.NoTemplate != nil:
+		return nil, diag.List{{Pos: at, Msg: fmt.Sprintf("the row needs a template: %v", s.NoTemplate)}}
 	}
-	return src, nil
+	return nil, diag.List{{Pos: at, Msg: p.msg}}
 }
 
 // render renders the rows of a passage, up to the first that cannot be.

@@ -66,7 +66,7 @@ func TestStream(t *testing.T) {
 		{"no known shape", Stream{}, `{"x": 1}`, "", "in.jsonl:1: auto: no format is known by the columns x"},
 		{"an id that is none", Stream{IDs: true}, `{"ids": [1.5]}`, "", "in.jsonl:1: ids.0: \"1.5\" is not a token id"},
 		{"no ids", Stream{IDs: true}, `{"text": "a"}`, "", "in.jsonl:1: ids: missing; the row has text"},
-		{"Parquet", Stream{}, "PAR1....", "", "in.jsonl: Parquet is not read as a stream"},
+		{"Parquet", Stream{}, "PAR1....", "", "in.jsonl: a Parquet file is not read as a stream"},
 		{"gzip that is cut off", Stream{}, packed(`{"text": "a"}`)[:12], "", "in.jsonl: "},
 		{"a list that is cut off", Stream{}, `[{"text": "a"},`, "in.jsonl:1 \"a\"\n", "in.jsonl:1: the list ends without its ]"},
 	} {

@@ -38,7 +38,7 @@ type SourceStats struct {
 	Trained   int64  `json:"trained_tokens"` // of Tokens
 }
 
-// SetStats counts a set. Rows are counted once, whatever their source's weight; lengths are in tokens.
+// SetStats counts a set. Rows are counted once, whatever their source's weight; lengths are of examples, in tokens.
 type SetStats struct {
 	Name     string               `json:"name"` // train or validation
 	Rows     int                  `json:"rows"`
@@ -101,7 +101,7 @@ func setText(b *strings.Builder, s SetStats, width int) error {
 	if s.Examples > s.Rows {
 		fmt.Fprintf(b, "%s examples: a template that writes history otherwise makes several of a row\n", Count(s.Examples))
 	}
-	fmt.Fprintf(b, "tokens a row: %s to %s, half of them at most %s, 99 %% at most %s\n", Count(s.Shortest), Count(s.Lengths.Longest), Count(s.Median), Count(s.P99))
+	fmt.Fprintf(b, "tokens an example: %s to %s, half of them at most %s, 99 %% at most %s\n", Count(s.Shortest), Count(s.Lengths.Longest), Count(s.Median), Count(s.P99))
 	for _, line := range Lengths(s.Lengths, width) {
 		b.WriteString("  " + line + "\n")
 	}
