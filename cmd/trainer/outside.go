@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
 	"github.com/urfave/cli/v2"
 
 	"trainer/internal/grader"
@@ -36,6 +37,7 @@ type outside struct {
 	getenv func(string) string
 	log    func(line string)
 	exec   bool
+	life   string // a part of the name that strangers know the run by: two lives never ask under one key
 	hosts  []string
 
 	mu    sync.Mutex
@@ -43,7 +45,7 @@ type outside struct {
 }
 
 func (a *app) outside(c *cli.Context) *outside {
-	o := &outside{getenv: a.getenv, exec: c.Bool("allow-exec"), hosts: c.StringSlice("allow-host")}
+	o := &outside{getenv: a.getenv, life: uuid.NewString(), exec: c.Bool("allow-exec"), hosts: c.StringSlice("allow-host")}
 	o.ctx, o.cancel = context.WithCancel(context.WithoutCancel(c.Context))
 	var mu sync.Mutex
 	o.log = func(line string) {
@@ -87,7 +89,7 @@ func (o *outside) command(g *grader.Command, key, dir string) error {
 	if len(missing) > 0 {
 		return fmt.Errorf("needs the environment variable %s, which is not set", strings.Join(missing, ", "))
 	}
-	p := worker.Start(o.ctx, worker.Command{Args: g.Command, Dir: dir, Env: env, Secrets: secrets, Kind: "reward", Params: g.Params, Run: key,
+	p := worker.Start(o.ctx, worker.Command{Args: g.Command, Dir: dir, Env: env, Secrets: secrets, Kind: "reward", Params: g.Params, Run: o.life + "." + key,
 		Timeout: g.Timeout, StartTimeout: g.StartTimeout, Workers: g.Workers, Retries: g.Retries, Log: o.log})
 	o.mu.Lock()
 	o.pools = append(o.pools, p)
@@ -102,7 +104,7 @@ func (o *outside) http(g *grader.HTTP, key string) error {
 	if !o.allowed(g.URL) {
 		return runner.ErrNotAllowed
 	}
-	s := worker.Dial(worker.Address{URL: g.URL, Headers: g.Headers, Getenv: o.getenv, Params: g.Params, Run: key, Timeout: g.Timeout,
+	s := worker.Dial(worker.Address{URL: g.URL, Headers: g.Headers, Getenv: o.getenv, Params: g.Params, Run: o.life + "." + key, Timeout: g.Timeout,
 		Retries: g.Retries, Concurrency: g.Concurrency})
 	g.Call = func(ctx context.Context, r grader.Request) (grader.Score, error) {
 		return scoreBy(r, func(body []byte) (json.RawMessage, error) { return s.Ask(ctx, "score", r.Sample, body) })

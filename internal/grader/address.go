@@ -44,6 +44,9 @@ func (g *HTTP) Check() error {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 			return fault("headers", "%q is not a header that can be sent", name)
 		}
+		if strings.Contains(value, "${env:"+ownKey+"}") {
+			return fault("headers", "%s pays for GPUs and is for nobody else; leave it out", ownKey)
+		}
 	}
 	return nil
 }

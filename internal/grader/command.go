@@ -61,9 +61,15 @@ func (g *Command) Check() error {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return fault("env", "%q is not the name of a variable; values are never in a recipe", name)
 		}
+		if name == ownKey {
+			return fault("env", "%s pays for GPUs and is for nobody else; leave it out", name)
+		}
 	}
 	return nil
 }
+
+// ownKey is the API key of the training service, which no grader gets.
+const ownKey = "TOGETHER_API_KEY"
 
 // Allowed implements Outside.
 func (g *Command) Allowed() bool { return g.Call != nil }
