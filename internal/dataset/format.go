@@ -51,10 +51,17 @@ func (f format) columns() map[string]*column {
 
 // mappable are the fields that the recipe's fields may map columns to.
 func (f format) mappable() []string {
-	if f.joins != nil {
-		return slices.Sorted(maps.Keys(f.joins))
+	if f.joins == nil {
+		return f.fields()
 	}
-	return f.fields()
+	known := slices.Sorted(maps.Keys(f.joins))
+	for _, field := range f.required {
+		joined := slices.ContainsFunc(slices.Collect(maps.Values(f.joins)), func(paths []string) bool { return slices.Contains(paths, field) })
+		if !joined {
+			known = append(known, field)
+		}
+	}
+	return known
 }
 
 // formats is the table. Under auto the first of those that the loss takes whose required fields the first row has is
