@@ -20,7 +20,7 @@ func allComments(t *testing.T) docs {
 // TestFilesAreFresh: what go generate would write is what stands there.
 func TestFilesAreFresh(t *testing.T) {
 	c := allComments(t)
-	for file, want := range map[string][]byte{"../../recipe/schema.json": schema(c), "../../docs/recipe.md": reference(c)} {
+	for file, want := range map[string][]byte{"../../recipe/schema.json": schema(c), "../../docs/recipe.md": reference(c), "../../docs/rewards.md": rewardsPage(c)} {
 		got, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

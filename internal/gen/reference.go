@@ -141,9 +141,14 @@ func (p page) meaning(k *recipe.Key) string {
 	return text
 }
 
-var cells = strings.NewReplacer("|", `\|`, "<", "&lt;")
-
-func cell(s string) string { return cells.Replace(strings.TrimSpace(s)) }
+// cell is text that a table holds: a bar would end it, and a tag outside of code would be one.
+func cell(s string) string {
+	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "|", `\|`), "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
+	}
+	return strings.Join(parts, "`")
+}
 
 // allowed says what may stand at a key.
 func allowed(k *recipe.Key) string {

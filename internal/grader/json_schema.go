@@ -24,6 +24,7 @@ const (
 	maxJSON      = 1 << 20 // bytes
 	maxJSONDepth = 128
 	maxExponent  = 1000 // of a number
+	maxDigits    = 10000
 )
 
 // JSONSchema pays 1 for JSON that a schema of draft 2020-12 allows, and 0 otherwise. Numbers are exact, lengths in code points.
@@ -247,6 +248,9 @@ func scanJSON(d *json.Decoder, depth int) error {
 	}
 	switch x := t.(type) {
 	case json.Number:
+		if len(x) > maxDigits {
+			return errNotStrict
+		}
 		if m := exponent.FindStringSubmatch(string(x)); m != nil && (len(m[2]) > 4 || len(m[2]) == 4 && m[2] > fmt.Sprint(maxExponent)) {
 			return errNotStrict
 		}

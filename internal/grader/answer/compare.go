@@ -113,6 +113,9 @@ func Decidable(target string) error {
 	if strings.TrimSpace(target) == "" {
 		return errors.New("empty")
 	}
+	if utf8.RuneCountInString(target) > maxLength {
+		return errTooBig
+	}
 	b := takeApart(target)
 	m, err := read(b.text, false, 0)
 	if err == nil {

@@ -138,9 +138,23 @@ var (
 	sentenceEnd   = regexp.MustCompile(`[.!?](?:\s|$)`)
 )
 
-// lastNumber is the last number that is not glued to a word or an exponent. A sign right after a letter, a digit or a closing
-// bracket is a hyphen.
-func lastNumber(s string) (found string, ok bool) {
+// lastNumber is the last number that is not glued to a word or an exponent. It looks at the last line first.
+func lastNumber(s string) (string, bool) {
+	for s != "" {
+		from := strings.LastIndexByte(s, '\n') + 1
+		if found, ok := lastNumberOf(s[from:]); ok {
+			return found, true
+		}
+		s = s[:max(from-1, 0)]
+	}
+	return "", false
+}
+
+// lastNumberOf is that of a line. A sign right after a letter, a digit or a closing bracket is a hyphen.
+func lastNumberOf(s string) (found string, ok bool) {
+	if !strings.ContainsAny(s, "0123456789") {
+		return "", false
+	}
 	for _, m := range number.FindAllStringIndex(s, -1) {
 		t, before := strings.TrimSpace(s[m[0]:m[1]]), s[:m[0]]
 		last, _ := utf8.DecodeLastRuneInString(before)

@@ -3,6 +3,7 @@ package answer
 import (
 	"math/big"
 	"strings"
+	"unicode/utf8"
 )
 
 // Number is a text that was read as one real number.
@@ -15,6 +16,9 @@ type Number struct {
 // Read reads an answer or a target, as Find and Target cut it out, as one closed real number; words with exactly one number
 // count as that number.
 func Read(s string) (Number, bool) {
+	if utf8.RuneCountInString(s) > maxLength {
+		return Number{}, false
+	}
 	p := takeApart(s)
 	n := Number{Percent: p.percent, Unit: p.unit}
 	m, err := read(p.text, false, 0)
