@@ -133,7 +133,11 @@ func (r *run) farewell(outcome string, err error) {
 func (r *run) tidy(outcome string) {
 	if r.ledger != nil {
 		r.ledger.unstage()
-		r.ledger.drop(r.ledger.ended(r.doneSteps()))
+		done := r.doneSteps()
+		if outcome != "failed" { // no step is open, and the evaluation behind the last one is written down
+			done++
+		}
+		r.ledger.drop(r.ledger.ended(done))
 	}
 	if outcome != "complete" {
 		return

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"trainer/loss"
@@ -36,6 +37,11 @@ func (g local) know(ctx context.Context, r *run) error {
 	space, err := r.frozen(ctx)
 	if err != nil {
 		return err
+	}
+	if s := r.in.Start; s != nil && s.Done > 0 && s.Dir != "" && g.refs.own {
+		if err := g.refs.inherit(r.disk, filepath.Join(s.Dir, referencesName)); err != nil {
+			return fmt.Errorf("take along what the reference has said to %s: %w", s.Dir, err)
+		}
 	}
 	return g.refs.open(r.disk, space)
 }

@@ -398,3 +398,52 @@ func TestTheReferenceIsACheckpoint(t *testing.T) {
 	}
 	t.Logf("%d points", points)
 }
+
+// TestAForkComparesWithWhatItsRunDid: behind the step that it begins from, a fork measures what the run measured, also one
+// that is killed and resumed; a run that has kept nothing of its start has no fork that compares with it.
+func TestAForkComparesWithWhatItsRunDid(t *testing.T) {
+	b := preferring(t, "dpo")
+	whole := *b
+	b.onDisk(func(t *testing.T) {
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		want := behind(b.steps(), 3)
+		for die := 0; die < 40; die += 3 {
+			b.in, b.plan = whole.in, whole.plan
+			of := b.dir
+			b.forkable(t)
+			s, err := runner.Fork(b.dir, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.begins(t, s)
+			b.dir = t.TempDir()
+			if _, _, err := b.life(die, true); err != nil {
+				if _, err := b.through(b.server); err != nil {
+					t.Fatalf("request %d: %v", die, err)
+				}
+			}
+			if got := b.steps(); got != want || want == "" {
+				t.Fatalf("request %d: got\n%swant\n%s", die, got, want)
+			}
+			b.dir = of
+		}
+	})
+	b = preferring(t, "simpo")
+	b.onDisk(func(t *testing.T) {
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		b.forkable(t)
+		s, err := runner.Fork(b.dir, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := *whole.in
+		in.Start = s
+		if _, err := runner.NewPlan(&in); err == nil || !strings.Contains(err.Error(), "dpo compares with the weights that training started from") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

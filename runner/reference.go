@@ -21,7 +21,7 @@ func (r *run) newGradient() gradient {
 		return remote{l.Params}
 	}
 	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength}
-	if ref, ok := l.Params.(loss.Referenced); !ok || !ref.UsesReference() {
+	if !usesReference(l.Params) {
 		return g
 	}
 	g.refs = &references{dir: r.world.References}
@@ -44,8 +44,13 @@ func (r *run) frozen(ctx context.Context) (space string, err error) {
 	}
 	if id := r.in.Recipe.Reference.CheckpointID; id != nil {
 		of["checkpoint"] = *id
-	} else if s := r.in.Start; s != nil {
+	} else if s := r.in.Start; s != nil && s.Done > 0 {
+		of["checkpoint"] = s.Origin
+	} else if s != nil {
 		of["checkpoint"] = s.CheckpointID
+	}
+	if of["checkpoint"] == "" {
+		delete(of, "checkpoint")
 	}
 	return spaceOf(of), nil
 }

@@ -73,6 +73,31 @@ func (s *references) open(d journal.Disk, space string) error {
 	return nil
 }
 
+// inherit copies the files of another folder that are not in this one.
+func (s *references) inherit(d journal.Disk, from string) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(from, "*"+refSuffix))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		to := filepath.Join(s.dir, filepath.Base(path))
+		if _, err := os.Stat(to); err == nil {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = journal.Put(d, to, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // load enters a file.
 func (s *references) load(path string) error {
 	data, err := os.ReadFile(path)

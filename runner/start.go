@@ -26,6 +26,9 @@ type Start struct {
 	// Done and Updates are the steps in it that the run counts as its own: of a fork, whose schedule and data go on behind
 	// them. 0: both begin at the first step.
 	Done, Updates int
+	// Origin is the checkpoint at which the first of the runs that a fork goes back to has begun, empty for the base model's
+	// weights.
+	Origin string
 	// Dir is the folder of that run, empty where only the id is known. It is not in the lock: a run needs it once.
 	Dir string
 
@@ -64,7 +67,17 @@ func Fork(dir string, done int) (*Start, error) {
 	if errors.As(err, &none) {
 		return nil, s.fault("%s", none.text)
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	was, err := ReadLock(s.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the lock of the run that is forked: %w", err)
+	}
+	if s.Origin = was[lockStart]; was[lockDone] != "" { // a fork itself
+		s.Origin = was[lockOrigin]
+	}
+	return s, nil
 }
 
 // noStep says that a run has no checkpoint of the step.
@@ -144,6 +157,7 @@ const (
 	lockStartStep = "start.step"
 	lockDone      = "start.done"
 	lockUpdates   = "start.updates"
+	lockOrigin    = "start.origin"
 )
 
 func (s *Start) enter(l Lock) {
@@ -156,6 +170,9 @@ func (s *Start) enter(l Lock) {
 	}
 	if s.Done > 0 {
 		l[lockDone], l[lockUpdates] = strconv.Itoa(s.Done), strconv.Itoa(s.Updates)
+		if s.Origin != "" {
+			l[lockOrigin] = s.Origin
+		}
 	}
 }
 
@@ -164,7 +181,7 @@ func (l Lock) Start() (*Start, error) {
 	if l[lockStart] == "" {
 		return nil, nil
 	}
-	s := &Start{CheckpointID: l[lockStart], LoadOptimizer: l[lockOptimizer] == "true", RunID: l[lockStartRun], pos: diag.Pos{File: lockName}}
+	s := &Start{CheckpointID: l[lockStart], LoadOptimizer: l[lockOptimizer] == "true", RunID: l[lockStartRun], Origin: l[lockOrigin], pos: diag.Pos{File: lockName}}
 	for name, to := range map[string]*int{lockStartStep: &s.Step, lockDone: &s.Done, lockUpdates: &s.Updates} {
 		if l[name] == "" {
 			continue
@@ -199,16 +216,21 @@ func (s *Start) fits(r *recipe.Recipe) error {
 	return nil
 }
 
-// compares refuses a fork whose loss compares with weights that its own session never has: those that the run which it is
-// forked from has started at.
+// compares refuses a fork whose loss compares with the weights that the run which it is forked from has started at, where
+// that run did not: no session of the fork ever has them.
 func (s *Start) compares(r *recipe.Recipe) error {
-	if s == nil || s.Done == 0 || r.Reference != nil && r.Reference.CheckpointID != nil {
+	if s == nil || s.Done == 0 || s.made == nil || r.Reference != nil && r.Reference.CheckpointID != nil {
 		return nil
 	}
-	if l, ok := r.Loss.Params.(loss.Referenced); ok && l.UsesReference() {
-		return s.fault("not built yet: a fork of a run whose loss, %s, compares with the weights that it has started from; a new run with init_from begins at this checkpoint, and compares with it, and reference.checkpoint_id names weights of their own", r.Loss.Type)
+	if !usesReference(r.Loss.Params) || usesReference(s.made.Loss.Params) {
+		return nil
 	}
-	return nil
+	return s.fault("%s compares with the weights that training started from, which %s did not keep anything of: a new run with init_from begins at this checkpoint and compares with it, and reference.checkpoint_id names weights of their own", r.Loss.Type, s.Dir)
+}
+
+func usesReference(l loss.Loss) bool {
+	r, ok := l.(loss.Referenced)
+	return ok && r.UsesReference()
 }
 
 func weightsOf(r *recipe.Recipe) string {

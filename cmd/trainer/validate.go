@@ -9,6 +9,7 @@ import (
 
 	"trainer/internal/diag"
 	"trainer/internal/report"
+	"trainer/loss"
 	"trainer/recipe"
 	"trainer/runner"
 )
@@ -162,7 +163,19 @@ func notes(in *runner.Inputs) []string {
 	if in.Start != nil {
 		out = append(out, "begins from "+in.Start.String())
 	}
-	return append(out, hints(in)...)
+	return append(append(out, passes(in)...), hints(in)...)
+}
+
+// passes are the forward passes that a loss which is computed here asks for beside its steps.
+func passes(in *runner.Inputs) []string {
+	if in.Recipe.Loop() != loss.Preference {
+		return nil
+	}
+	text := in.Recipe.Loss.Type + " is computed here: each step is first scored, a forward pass over its tokens"
+	if l, ok := in.Recipe.Loss.Params.(loss.Referenced); ok && l.UsesReference() {
+		text += "; the reference is one over all rows, before the first step, unless this machine has it"
+	}
+	return []string{text}
 }
 
 // hints are what a newcomer would wonder about later: with the default rate, which suits real models, the sandbox's tiny

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -167,15 +169,15 @@ func (a *app) world(w where, l *link, dir string, json bool) runner.World {
 		world.Remember = func(id string) error { return a.remember(id, dir, w.base) }
 		world.Alone = a.alone
 	}
-	if !w.sandbox { // whose weights have names of their own
-		world.References = a.references()
+	if !w.sandbox && !loopback(w.base) { // what answers there may be anything under the name of a model
+		world.References = a.references(w.base)
 	}
 	return world
 }
 
-// references is where the runs of this machine share what a reference says of their rows, under XDG_CACHE_HOME or ~/.cache;
-// empty where neither is known, and each run keeps its own.
-func (a *app) references() string {
+// references is where the runs of this machine at one service share what a reference says of their rows, under
+// XDG_CACHE_HOME or ~/.cache; empty where neither is known, and each run keeps its own.
+func (a *app) references(base string) string {
 	cache := a.getenv("XDG_CACHE_HOME")
 	if !filepath.IsAbs(cache) { // the standard has others ignored
 		home := a.getenv("HOME")
@@ -184,10 +186,13 @@ func (a *app) references() string {
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	return filepath.Join(cache, "trainer", referencesName)
+	service := "together"
+	if base != "" {
+		sum := sha256.Sum256([]byte(base)) // an address may carry a password
+		service = hex.EncodeToString(sum[:8])
+	}
+	return filepath.Join(cache, "trainer", "reference", service)
 }
-
-const referencesName = "reference"
 
 // remember writes a run into the machine's list of those that may leave something billing.
 func (a *app) remember(id, dir, base string) error {

@@ -38,3 +38,20 @@ func TestIsAddress(t *testing.T) {
 		}
 	}
 }
+
+// What a reference says is shared by the runs at one service, and never with what may stand in for it.
+func TestReferencesAreOfOneService(t *testing.T) {
+	a := &app{getenv: func(name string) string { return map[string]string{"HOME": "/home/x"}[name] }}
+	at := func(w where) string { return a.world(w, &link{}, t.TempDir(), false).References }
+	if got, want := at(where{}), "/home/x/.cache/trainer/reference/together"; got != want {
+		t.Errorf("at the service: %q, want %q", got, want)
+	}
+	if got := at(where{base: "https://api.example"}); got == at(where{}) || !strings.HasPrefix(got, "/home/x/.cache/trainer/reference/") {
+		t.Errorf("at another address: %q", got)
+	}
+	for name, w := range map[string]where{"embedded": {sandbox: true, embedded: true}, "a sandbox": {sandbox: true, base: "http://127.0.0.1:1"}, "this machine": {base: "http://127.0.0.1:1"}} {
+		if got := at(w); got != "" {
+			t.Errorf("%s: %q, want each run to keep its own", name, got)
+		}
+	}
+}

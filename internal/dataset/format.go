@@ -28,10 +28,17 @@ func (f format) fields() []string { return slices.Concat(f.required, f.optional)
 
 // mappable are the fields that the recipe's fields may map columns to.
 func (f format) mappable() []string {
-	if f.joins != nil {
-		return slices.Sorted(maps.Keys(f.joins))
+	if f.joins == nil {
+		return f.fields()
 	}
-	return f.fields()
+	known := slices.Sorted(maps.Keys(f.joins))
+	for _, field := range f.required {
+		joined := slices.ContainsFunc(slices.Collect(maps.Values(f.joins)), func(paths []string) bool { return slices.Contains(paths, field) })
+		if !joined {
+			known = append(known, field)
+		}
+	}
+	return known
 }
 
 // built tells whether rows of the format can be read.

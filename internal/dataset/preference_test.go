@@ -76,6 +76,27 @@ func TestPairsAreReadInEveryShape(t *testing.T) {
 	}
 }
 
+// Columns of other names are mapped in every shape.
+func TestFieldsOfPairs(t *testing.T) {
+	want := []string{"<begin><user>q<end><assistant>[good<end>]", "<begin><user>q<end><assistant>[bad<end>]"}
+	column := func(name string) recipe.Field { return recipe.Field{Columns: []string{name}} }
+	for row, fields := range map[string]map[string]recipe.Field{
+		`{"question": "q", "better": "good", "worse": "bad"}`: {"prompt": column("question"), "chosen": column("better"), "rejected": column("worse")},
+		`{"conversations": [{"from": "human", "value": "q"}], "better": {"from": "gpt", "value": "good"}, "worse": {"from": "gpt", "value": "bad"}}`: {"chosen": column("better"), "rejected": column("worse")},
+		`{"q": "q", "answers": {"best": "good", "others": ["bad"]}}`:                                                                                 {"prompt": column("q"), "chosen": column("answers.best"), "rejected": column("answers.others.0")},
+		`{"q": "q", "a": "#### good", "b": "#### bad"}`: {"prompt": column("q"),
+			"chosen": {Columns: []string{"a"}, Regex: "#### (.+)"}, "rejected": {Columns: []string{"b"}, Regex: "#### (.+)"}},
+	} {
+		for _, format := range []string{"auto", "preference"} {
+			f := pairs(t, "dpo", row)
+			f.r.Dataset.Train[0].Fields, f.r.Dataset.Train[0].Format = fields, format
+			if got := shown(t, f, f.mustOpen(t).Train, 0); !slices.Equal(got, want) {
+				t.Errorf("%s as %s: got %q", row, format, got)
+			}
+		}
+	}
+}
+
 // A turn that both sides have is of the prompt, also where it is an assistant's; behind where they part all turns are of the
 // sides.
 func TestWhatBothSidesBeginWithIsThePrompt(t *testing.T) {
