@@ -45,7 +45,7 @@ func newRollouts(t *testing.T, set ...string) *bench {
 	path := filepath.Join(dir, "r.yaml")
 	text := "base_model: sandbox/bytes-tiny\nloss: {type: grpo}\nlora_config: {rank: 8, alpha: 16}\n" +
 		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 5.0e-3}\n" +
-		"rollout: {batch_size: 2, group_size: 4, sampling_params: {max_tokens: 6}}\nreward: [{type: length, params: {min: 1}}]\n" +
+		"rollout: {batch_size: 2, group_size: 4, sampling_params: {max_tokens: 6}}\nreward: [{type: length, params: {unit: chars, max: 1, ramp: 40}}]\n" +
 		"train: {epochs: 2}\neval: {every: 2, at_start: true, limit: 2}\ncheckpoint: {every: 3}\n"
 	for name, data := range map[string]string{"r.yaml": text, "rows.jsonl": prompts} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
