@@ -66,6 +66,9 @@ func liveHere(args []string) int {
 		if err != nil {
 			return err
 		}
+		if in.Graders, err = runner.OpenGraders(context.Background(), r, nil, nil, false); err != nil {
+			return err
+		}
 		p, err := runner.NewPlan(in)
 		if err != nil {
 			return err
@@ -225,15 +228,27 @@ func TestKilledProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	killed(t, newBench(t).in.Recipe.Path(), *killPoints, []string{"train.lookahead=0", "train.lookahead=1", "train.lookahead=4"})
+}
+
+// TestKilledRollouts does the same to runs that sample.
+// go test ./runner -run TestKilledRollouts -kills 200 is the long form.
+func TestKilledRollouts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	killed(t, newRollouts(t).in.Recipe.Path(), max(4, *killPoints/3), []string{"rollout.max_policy_lag=0", "rollout.max_policy_lag=1"})
+}
+
+// killed kills processes of the recipe at path at so many points, each under one of the settings.
+func killed(t *testing.T, path string, points int, settings []string) {
 	dice := drawn(t, "kill-seed", *killSeed)
-	b := newBench(t)
-	path := b.in.Recipe.Path()
 	type end struct {
 		metrics, weights, lineage string
 		size                      int64
 	}
-	whole := func(lookahead string) end {
-		s := newScene(t, path, false, lookahead)
+	whole := func(setting string) end {
+		s := newScene(t, path, false, setting)
 		if _, err := s.run().ended(); err != nil {
 			t.Fatal(err)
 		}
@@ -246,15 +261,15 @@ func TestKilledProcesses(t *testing.T) {
 		return end{s.metrics(), o.weights(t, s.store), strings.Join(o.lineage(), "\n"), info.Size()}
 	}
 	want := map[string]end{}
-	for n := range *killPoints {
-		lookahead := []string{"train.lookahead=0", "train.lookahead=1", "train.lookahead=4"}[dice.IntN(3)]
-		if _, ok := want[lookahead]; !ok {
-			want[lookahead] = whole(lookahead)
+	for n := range points {
+		setting := settings[dice.IntN(len(settings))]
+		if _, ok := want[setting]; !ok {
+			want[setting] = whole(setting)
 		}
-		w := want[lookahead]
+		w := want[setting]
 		what := []string{"run embedded", "run", "server", "both"}[n%4]
-		s := newScene(t, path, what != "run embedded", lookahead)
-		point := fmt.Sprintf("point %d: %s, %s,", n, what, lookahead)
+		s := newScene(t, path, what != "run embedded", setting)
+		point := fmt.Sprintf("point %d: %s, %s,", n, what, setting)
 		for range 1 + dice.IntN(3) {
 			size := dice.Int64N(w.size)
 			point += fmt.Sprintf(" at %d bytes", size)

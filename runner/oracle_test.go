@@ -102,6 +102,7 @@ func judge(t *testing.T, dir, store string, over bool) *oracle {
 	o.steps()
 	o.checkpoints()
 	o.taints()
+	o.rollouts(dir)
 	if over {
 		o.released()
 		o.known()

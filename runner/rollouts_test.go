@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -44,7 +45,7 @@ func newRollouts(t *testing.T, set ...string) *bench {
 	path := filepath.Join(dir, "r.yaml")
 	text := "base_model: sandbox/bytes-tiny\nloss: {type: grpo}\nlora_config: {rank: 8, alpha: 16}\n" +
 		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 5.0e-3}\n" +
-		"rollout: {batch_size: 2, group_size: 4, sampling_params: {max_tokens: 6}}\nreward: [{type: length, params: {min: 1}}]\n" +
+		"rollout: {batch_size: 2, group_size: 4, sampling_params: {max_tokens: 6}}\nreward: [{type: length, params: {unit: chars, max: 1, ramp: 40}}]\n" +
 		"train: {epochs: 2}\neval: {every: 2, at_start: true, limit: 2}\ncheckpoint: {every: 3}\n"
 	for name, data := range map[string]string{"r.yaml": text, "rows.jsonl": prompts} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
@@ -182,6 +183,29 @@ func TestSamplingFaults(t *testing.T) {
 				judge(t, b.dir, b.store, true).hold(t, c.name)
 				b.compare(t, want)
 			})
+		})
+	}
+}
+
+// TestStopRolloutsThenResume ends a run that samples in order at each step, and continues it: a rollout batch is trained to its
+// end, so that what is saved has no samples of weights that are served no more.
+func TestStopRolloutsThenResume(t *testing.T) {
+	b := newRollouts(t, "rollout.max_policy_lag=1", "rollout.num_iterations=2", "train.epochs=1")
+	want := b.unbroken()
+	for at := 1; at < len(b.plan.Rates); at++ {
+		b.fresh(func(t *testing.T) {
+			stop, ask := context.WithCancelCause(t.Context())
+			defer ask(nil)
+			c := client(b.server)
+			w := runner.World{Backend: c, Resources: c, Dir: b.dir, Sandbox: true, Sinks: []runner.Sink{&asker{at, func() { ask(runner.ErrInterrupted) }}}}
+			s, err := runner.Run(t.Context(), stop, b.in, b.plan, w)
+			if err != nil && !errors.Is(err, runner.ErrInterrupted) {
+				t.Fatalf("stop at step %d: %v", at, err)
+			}
+			if s.Done%2 != 0 || err != nil && (len(s.Saved) == 0 || s.Saved[0].Done != s.Done) {
+				t.Fatalf("stop at step %d: %d steps done, saved %+v", at, s.Done, s.Saved)
+			}
+			b.resumes(t, fmt.Sprintf("stop at step %d", at), want)
 		})
 	}
 }
