@@ -153,6 +153,9 @@ func (in *Inputs) LeftOut() []string {
 	say(d.Dropped, func(c dataset.Counts) int { return c.Overlong }, "rows of more than %d tokens dropped, as dataset.overlong says", longest)
 	say(d.Cut, func(c dataset.Counts) int { return c.Cut }, "rows of more than %d tokens cut, as dataset.overlong says", longest)
 	say(d.Same, func(c dataset.Counts) int { return c.Same }, "pairs of two equal sides dropped, as dataset.on_identical_pair says")
+	if d.Same > 0 {
+		out[len(out)-1] += "; the first: " + d.Identical[0].Pos.String()
+	}
 	return out
 }
 
