@@ -102,3 +102,12 @@ func TestWhatIsProjectedComesBack(t *testing.T) {
 		}
 	}, failing)
 }
+
+// sparse is the stride between the points of a test that tries them all, wider where -short asks for a sample of them: under
+// the race detector each costs ten times as much, and what races, races at many.
+func sparse(stride int) int {
+	if testing.Short() {
+		return 7 * stride
+	}
+	return stride
+}

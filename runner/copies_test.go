@@ -334,7 +334,7 @@ func TestKillAtEveryRequestOfADownload(t *testing.T) {
 			}
 		})
 		points := 0
-		for at, over := 1, false; !over; at++ {
+		for at, over := 1, false; !over; at += sparse(1) {
 			b.fresh(func(t *testing.T) {
 				files := func(r *http.Request) bool {
 					return strings.HasPrefix(r.URL.Path, "/files/") || strings.HasSuffix(r.URL.Path, "/download")

@@ -193,7 +193,7 @@ func TestKillAtEveryRequest(t *testing.T) {
 			if lookahead == 1 {
 				stride = 1
 			}
-			for die, over := 1, false; !over; die += stride {
+			for die, over := 1, false; !over; die += sparse(stride) {
 				for _, lost := range []bool{false, true} {
 					b.fresh(func(t *testing.T) {
 						_, n, err := b.life(die, lost)

@@ -139,7 +139,7 @@ func TestADiskThatFails(t *testing.T) {
 	want := b.unbroken()
 	for i, how := range []sickness{full, readOnly, noSync} {
 		ends, points := 0, 0
-		for at, over := 1+i, false; !over; at += 9 {
+		for at, over := 1+i, false; !over; at += sparse(9) {
 			b.fresh(func(t *testing.T) {
 				d := &sick{how: how, at: at}
 				b.alter = func(w *runner.World) { w.Disk = d }

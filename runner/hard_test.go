@@ -15,7 +15,7 @@ import (
 func TestASecondSignalReleasesAtOnce(t *testing.T) {
 	b := newBench(t)
 	want := b.unbroken()
-	for at, over := 1, false; !over; at += 2 {
+	for at, over := 1, false; !over; at += sparse(2) {
 		b.fresh(func(t *testing.T) {
 			hard, cut := context.WithCancelCause(context.Background())
 			defer cut(nil)

@@ -64,7 +64,7 @@ func TestANetworkDeadForMinutes(t *testing.T) {
 	for _, lookahead := range []int{0, 1} {
 		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
 		want, points := b.measured(), 0
-		for at, over := 1, false; !over; at += 2 {
+		for at, over := 1, false; !over; at += sparse(2) {
 			b.onDisk(func(t *testing.T) {
 				line := &outage{next: b.server, at: at, last: 5 * time.Minute}
 				s, tries, err := b.patiently(line)
@@ -94,7 +94,7 @@ func TestANetworkDeadForMinutes(t *testing.T) {
 func TestANetworkDeadForLong(t *testing.T) {
 	b := newBench(t)
 	want := b.unbroken()
-	for at, over := 1, false; !over; at += 5 {
+	for at, over := 1, false; !over; at += sparse(5) {
 		b.fresh(func(t *testing.T) {
 			line := &outage{next: b.server, at: at, last: time.Hour}
 			begun := time.Now()

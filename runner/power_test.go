@@ -30,7 +30,7 @@ func TestDeathAtEveryDiskOperation(t *testing.T) {
 			}
 			for i, how := range deaths {
 				points := 0
-				for at, over := 1+i*stride/len(deaths), false; !over; at += stride {
+				for at, over := 1+i*stride/len(deaths), false; !over; at += sparse(stride) {
 					b.onDisk(func(t *testing.T) {
 						d := newMortal(t.TempDir(), uint64(at), b.dir)
 						over = !b.dies(t, d, how, at)

@@ -55,7 +55,7 @@ func TestPreferencesKilledAtEveryRequest(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, lookahead %d", c.loss, c.lookahead), func(t *testing.T) {
 			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead), "train.epochs=1", "checkpoint.every=2")
 			want, points := b.measured(), 0
-			for die, over := 1, false; !over; die += c.stride {
+			for die, over := 1, false; !over; die += sparse(c.stride) {
 				for _, lost := range []bool{false, true} {
 					b.onDisk(func(t *testing.T) {
 						_, n, err := b.life(die, lost)
@@ -245,7 +245,7 @@ func TestPreferencesDieAtTheirDisk(t *testing.T) {
 	want, stride := b.measured(), 2**diskStride+1
 	for i, how := range deaths {
 		points := 0
-		for at, over := 1+i*stride/len(deaths), false; !over; at += stride {
+		for at, over := 1+i*stride/len(deaths), false; !over; at += sparse(stride) {
 			b.onDisk(func(t *testing.T) {
 				d := newMortal(t.TempDir(), uint64(at), b.dir)
 				if over = !b.dies(t, d, how, at); !over {
@@ -375,7 +375,7 @@ func TestTheReferenceIsACheckpoint(t *testing.T) {
 		}
 	})
 	points := 0
-	for die, over := 3, false; !over; die += 9 {
+	for die, over := 3, false; !over; die += sparse(9) {
 		b.onDisk(func(t *testing.T) {
 			start(t)
 			_, n, err := b.life(die, die%2 == 0)

@@ -139,7 +139,7 @@ func (closed) Close(context.Context) error                { return nil }
 func TestAPanicReleases(t *testing.T) {
 	b := newBench(t)
 	want := b.unbroken()
-	for at, over := 1, false; !over; at++ {
+	for at, over := 1, false; !over; at += sparse(1) {
 		b.fresh(func(t *testing.T) {
 			met := false
 			s, err := b.through(&liar{next: b.server, match: anything, at: at, reach: 1, do: func(*http.Request, pass) (*http.Response, error) {

@@ -49,7 +49,7 @@ func TestKillAtEveryRequestOfARollback(t *testing.T) {
 			if lookahead == 1 {
 				stride = 2
 			}
-			for die, over := 1, false; !over; die += stride {
+			for die, over := 1, false; !over; die += sparse(stride) {
 				b.against(sandbox.Options{}, func(t *testing.T) {
 					point := fmt.Sprintf("request %d (lost %v)", die, die%4 < 2)
 					_, n, err := b.life(die, die%4 < 2)

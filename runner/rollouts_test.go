@@ -85,7 +85,7 @@ func TestKillRolloutsAtEveryRequest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newRollouts(t, c.set...)
 			want, points := b.unbroken(), 0
-			for die, over := 1, false; !over; die += c.stride {
+			for die, over := 1, false; !over; die += sparse(c.stride) {
 				for _, lost := range []bool{false, true} {
 					b.fresh(func(t *testing.T) {
 						_, n, err := b.life(die, lost)
@@ -110,7 +110,7 @@ func TestRolloutsDieWithTheirDisk(t *testing.T) {
 		want := b.measured()
 		for i, how := range deaths {
 			points, stride := 0, 8**diskStride
-			for at, over := 1+i*stride/len(deaths), false; !over; at += stride {
+			for at, over := 1+i*stride/len(deaths), false; !over; at += sparse(stride) {
 				b.onDisk(func(t *testing.T) {
 					d := newMortal(t.TempDir(), uint64(at), b.dir)
 					if over = !b.dies(t, d, how, at); !over {

@@ -43,7 +43,7 @@ func TestAResumeMayChangeTheShape(t *testing.T) {
 	})
 	points := 0
 	for _, first := range []api.Shape{api.April2026, api.Current} {
-		for die, over := 1, false; !over; die += 3 {
+		for die, over := 1, false; !over; die += sparse(3) {
 			lost := die%2 == 0
 			b.against(sandbox.Options{Dir: t.TempDir()}, func(t *testing.T) {
 				b.shape = first

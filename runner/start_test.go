@@ -50,7 +50,7 @@ func TestAForkGoesOnAsTheRunDid(t *testing.T) {
 	for _, at := range []int{3, 6} {
 		b := newBench(t, "train.epochs=3")
 		whole := *b
-		for die, over := 0, false; !over; die += 5 {
+		for die, over := 0, false; !over; die += sparse(5) {
 			b.in, b.plan = whole.in, whole.plan
 			b.onDisk(func(t *testing.T) {
 				if _, err := b.through(b.server); err != nil {
