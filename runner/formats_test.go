@@ -62,9 +62,22 @@ func (b *bench) writeFixture(path, metrics string) {
 // TestJournalsOfEveryFormat reads a journal of each format that was ever written, and every part of it that a crash could
 // have left: a run that is complete stays complete, with its metrics, and sends nothing.
 func TestJournalsOfEveryFormat(t *testing.T) {
-	b := newBench(t, "checkpoint.every=2", "checkpoint.keep_last=1", "checkpoint.inference_every=4")
+	seen := map[string]bool{}
+	set := []string{"checkpoint.every=2", "checkpoint.keep_last=1", "checkpoint.inference_every=4"}
+	readFormats(t, newBench(t, set...), "", seen)
+	readFormats(t, newRollouts(t, set...), ".rollouts", seen)
+	for kind := range members {
+		if !seen[kind] && kind != "salvage" {
+			t.Errorf("no record of type %s is in the fixtures", kind)
+		}
+	}
+}
+
+// readFormats reads the journals of one loop, and adds the types of their records to seen.
+func readFormats(t *testing.T, b *bench, loop string, seen map[string]bool) {
+	t.Helper()
 	for format := 1; format <= newest; format++ {
-		path := filepath.Join("testdata", "journals", fmt.Sprintf("%d.jsonl", format))
+		path := filepath.Join("testdata", "journals", fmt.Sprintf("%d%s.jsonl", format, loop))
 		metrics := strings.TrimSuffix(path, ".jsonl") + ".metrics.jsonl"
 		if *rewriteJournals && format == newest {
 			b.writeFixture(path, metrics)
@@ -86,7 +99,7 @@ func TestJournalsOfEveryFormat(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl")); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("format %d: metrics\n%s, %v, want\n%s", format, got, err, want)
 		}
-		everyPart(t, data)
+		everyPart(t, data, seen)
 	}
 }
 
@@ -101,10 +114,10 @@ func (b *bench) idle(dir string) (s runner.Summary, sent int, err error) {
 	return s, sent, err
 }
 
-// everyPart reads the beginnings of a journal, and holds it to having a record of every type but that of damage.
-func everyPart(t *testing.T, data []byte) {
+// everyPart reads the beginnings of a journal, and notes which types of records it has.
+func everyPart(t *testing.T, data []byte, seen map[string]bool) {
 	t.Helper()
-	dir, seen, upto := t.TempDir(), map[string]bool{}, 0
+	dir, upto := t.TempDir(), 0
 	for line := range bytes.Lines(data) {
 		upto += len(line)
 		write(t, filepath.Join(dir, "journal.jsonl"), string(data[:upto]))
@@ -116,11 +129,6 @@ func everyPart(t *testing.T, data []byte) {
 			t.Fatal(err)
 		}
 		seen[v.Type] = true
-	}
-	for kind := range members {
-		if !seen[kind] && kind != "salvage" {
-			t.Errorf("no record of type %s is in the fixture", kind)
-		}
 	}
 }
 
