@@ -38,6 +38,23 @@ func (r *Recipe) lines() []line {
 // schemaPath is the key of a schema, which may be the path of its file.
 const schemaPath = "reward.N.params.schema"
 
+// programDir is the key of the folder that a command loss runs in.
+const programDir = "loss.params.dir"
+
+// ProgramDir is the folder that the program of a command loss runs in, absolute: params.dir from the folder of the file in
+// which it stands, or where it is left out that in which the command stands; empty with another loss.
+func (r *Recipe) ProgramDir() string {
+	l, ok := r.Loss.Params.(*loss.Command)
+	if !ok {
+		return ""
+	}
+	from := programDir
+	if !r.Given(programDir) {
+		from = "loss.params.command"
+	}
+	return absolute(r.Dir(from), l.Dir)
+}
+
 type walker struct {
 	r   *Recipe
 	out []line
@@ -102,6 +119,8 @@ func (w *walker) text(key string, k *Key, v reflect.Value) string {
 		if !remote(v.String()) {
 			return quote(absolute(w.r.Dir(key), v.String()))
 		}
+	case k.Path == programDir:
+		return quote(w.r.ProgramDir())
 	case k.Path == schemaPath:
 		if path, ok := v.Interface().(string); ok {
 			return quote(absolute(w.r.Dir(key), path))
