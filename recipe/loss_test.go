@@ -59,7 +59,7 @@ func TestParametersHaveTheirDefaults(t *testing.T) {
 		}
 		again := must(t, string(r.Resolved()))
 		if c, ok := want.(*loss.Command); ok { // so that it runs where it ran
-			c.Dir = r.ProgramDir()
+			c.Dir = r.ProgramDir("loss.params", ".")
 		}
 		if !reflect.DeepEqual(again.Loss.Params, want) || len(Diff(r, again)) > 0 {
 			t.Errorf("%s resolves to\n%s", name, r.Resolved())

@@ -38,21 +38,21 @@ func (r *Recipe) lines() []line {
 // schemaPath is the key of a schema, which may be the path of its file.
 const schemaPath = "reward.N.params.schema"
 
-// programDir is the key of the folder that a command loss runs in.
-const programDir = "loss.params.dir"
+// The keys of the folders that programs run in.
+const (
+	lossDir   = "loss.params.dir"
+	rewardDir = "reward.N.params.dir"
+)
 
-// ProgramDir is the folder that the program of a command loss runs in, absolute: params.dir from the folder of the file in
-// which it stands, or where it is left out that in which the command stands; empty with another loss.
-func (r *Recipe) ProgramDir() string {
-	l, ok := r.Loss.Params.(*loss.Command)
-	if !ok {
-		return ""
+// ProgramDir is the absolute folder that the program runs in whose command and dir are keys of the mapping at params, as
+// reward.0.params: dir from the folder of the file in which it stands, or where it is left out, of that in which the command does.
+// A resolved recipe has it written out, so a run that goes on finds its programs.
+func (r *Recipe) ProgramDir(params, dir string) string {
+	from := join(params, "dir")
+	if !r.Given(from) {
+		from = join(params, "command")
 	}
-	from := programDir
-	if !r.Given(programDir) {
-		from = "loss.params.command"
-	}
-	return absolute(r.Dir(from), l.Dir)
+	return absolute(r.Dir(from), dir)
 }
 
 type walker struct {
@@ -119,8 +119,8 @@ func (w *walker) text(key string, k *Key, v reflect.Value) string {
 		if !remote(v.String()) {
 			return quote(absolute(w.r.Dir(key), v.String()))
 		}
-	case k.Path == programDir:
-		return quote(w.r.ProgramDir())
+	case k.Path == lossDir || k.Path == rewardDir:
+		return quote(w.r.ProgramDir(above(key), v.String()))
 	case k.Path == schemaPath:
 		if path, ok := v.Interface().(string); ok {
 			return quote(absolute(w.r.Dir(key), path))

@@ -34,7 +34,7 @@ func OpenLoss(r *recipe.Recipe, out Programs, lenient bool) (unchecked string, e
 	}
 	err = ErrNotAllowed
 	if out != nil {
-		err = out.ConnectLoss(l, r.ProgramDir())
+		err = out.ConnectLoss(l, folderOf(r, l))
 	}
 	switch {
 	case err == nil:
@@ -48,6 +48,8 @@ func OpenLoss(r *recipe.Recipe, out Programs, lenient bool) (unchecked string, e
 	}
 	return "", programFault(r, "%s", text)
 }
+
+func folderOf(r *recipe.Recipe, l *loss.Command) string { return r.ProgramDir("loss.params", l.Dir) }
 
 func programFault(r *recipe.Recipe, format string, a ...any) error {
 	return diag.List{{Pos: r.At("loss.params.command"), Key: "loss.params.command", Msg: fmt.Sprintf(format, a...)}}
@@ -142,7 +144,7 @@ func lockPrograms(r *recipe.Recipe, l Lock) error {
 		}
 		path := arg
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(r.ProgramDir(), path)
+			path = filepath.Join(folderOf(r, c), path)
 		}
 		if at, err := os.Stat(path); err != nil || !at.Mode().IsRegular() {
 			continue // an argument that is no file

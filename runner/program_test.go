@@ -139,7 +139,7 @@ func TestAProgramThatMayNotRunTrainsNothing(t *testing.T) {
 func TestTheLockHasTheProgram(t *testing.T) {
 	lock := func(program string, set ...string) runner.Lock {
 		b, _ := programmed(t, nil, set...)
-		if err := os.WriteFile(filepath.Join(b.in.Recipe.ProgramDir(), "simpo"), []byte(program), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(b.in.Recipe.ProgramDir("loss.params", "."), "simpo"), []byte(program), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		p, err := runner.NewPlan(b.in)
@@ -176,7 +176,8 @@ func TestAProgramRunsWhereItsCommandStands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.ProgramDir(); got != filepath.Join(dir, want) {
+		l := r.Loss.Params.(*loss.Command)
+		if got := r.ProgramDir("loss.params", l.Dir); got != filepath.Join(dir, want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

@@ -131,6 +131,9 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	var away *runner.Unfetched
 	if errors.As(err, &away) {
 		v.Unchecked = append(away.Missing, "the plan, which needs them")
+		if c.Bool("check-loss") {
+			v.Unchecked = append(v.Unchecked, "the gradient of the loss, which needs rows")
+		}
 		return nil
 	}
 	if err != nil {
