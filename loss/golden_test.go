@@ -172,6 +172,9 @@ var ofTheWire = map[string]string{"weights_and_mask": "a Datum has one slice for
 
 func TestGolden(t *testing.T) {
 	for _, kind := range Kinds() {
+		if kind.Name == "command" {
+			continue // has no formula
+		}
 		t.Run(kind.Name, func(t *testing.T) {
 			for _, c := range readGolden(t, kind.Name).Cases {
 				t.Run(c.Name, func(t *testing.T) {

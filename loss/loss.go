@@ -72,7 +72,9 @@ const (
 	Distillation  Loop = "distillation"
 )
 
-// Kind is a row of the table of losses. New returns a pointer to a fresh struct with its defaults set.
+// Kind is a row of the table of losses. New returns a pointer to a fresh struct with its defaults set. A kind that asks outside
+// has a field Call, set by who may let it; nil means that it is not allowed. That of preferences is the loop of all that is
+// computed from scores, so it is command's, whatever its rows are.
 type Kind struct {
 	Name string
 	Loop Loop
@@ -97,5 +99,6 @@ func Kinds() []Kind {
 		{"kto", Preference, func() Loss { return newKTO() }},
 		{"slic", Preference, func() Loss { return newSLiC() }},
 		{"reverse_kl", Distillation, func() Loss { return newReverseKL() }},
+		{"command", Preference, func() Loss { return newCommand() }},
 	}
 }

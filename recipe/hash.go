@@ -38,6 +38,11 @@ var beside = map[string]string{
 	"limits":                      "end a life of the run, which resumes as it was",
 	"test":                        "is of trainer test",
 	"reward.N.tests":              "are held before the run",
+	rewardDir:                     "where a program stands, not which",
+	lossDir:                       "the files of the program are hashed apart",
+	"loss.params.timeout":         "how long a program may take",
+	"loss.params.start_timeout":   "how long a program may take",
+	"loss.params.retries":         "how often a program is asked, not what",
 }
 
 // Hash is the SHA-256, in hexadecimal, of every value that decides what is trained, but for the bytes of the dataset, the

@@ -135,6 +135,11 @@ func TestBesideNamesKeys(t *testing.T) {
 		if k.Elem != nil {
 			walk(k.Elem)
 		}
+		for _, v := range k.Variants {
+			for _, c := range v.Keys {
+				walk(c)
+			}
+		}
 	}
 	walk(root)
 	for key, why := range beside {

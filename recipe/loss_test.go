@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"trainer/loss"
 )
@@ -23,8 +24,11 @@ func of(name string, params string) string {
 
 // given is what a recipe must give of a loss.
 func given(name string) string {
-	if name == "dro" {
+	switch name {
+	case "dro":
 		return "beta: 0.05"
+	case "command":
+		return "command: [cat]"
 	}
 	return ""
 }
@@ -47,18 +51,22 @@ func TestParametersHaveTheirDefaults(t *testing.T) {
 		"kto":                 &loss.KTO{Beta: 0.1, DesirableWeight: 1, UndesirableWeight: 1},
 		"slic":                &loss.SLiC{Delta: 1},
 		"reverse_kl":          &loss.ReverseKL{Estimator: "score", Reduction: "token_mean"},
+		"command":             &loss.Command{Command: []string{"cat"}, Dir: ".", Rows: "supervised", Timeout: 5 * time.Minute, StartTimeout: 2 * time.Minute, Retries: 2},
 	} {
 		r := must(t, of(name, given(name)))
 		if !reflect.DeepEqual(r.Loss.Params, want) {
 			t.Errorf("%s: got %+v, want %+v", name, r.Loss.Params, want)
 		}
 		again := must(t, string(r.Resolved()))
+		if c, ok := want.(*loss.Command); ok { // so that it runs where it ran
+			c.Dir = r.ProgramDir("loss.params", ".")
+		}
 		if !reflect.DeepEqual(again.Loss.Params, want) || len(Diff(r, again)) > 0 {
 			t.Errorf("%s resolves to\n%s", name, r.Resolved())
 		}
 	}
-	if len(LossNames()) != 15 {
-		t.Errorf("the table has %d losses, the test 15", len(LossNames()))
+	if len(LossNames()) != 16 {
+		t.Errorf("the table has %d losses, the test 16", len(LossNames()))
 	}
 }
 
@@ -75,11 +83,16 @@ func TestBoundsOfParametersAreTheirLosses(t *testing.T) {
 				values = append([]string{"x", ""}, k.Names...)
 			case k.Kind == Boolean:
 				values = []string{"true", "false"}
+			case k.Kind != Number:
+				continue
 			}
 			for _, text := range values {
 				l := kind.New()
 				if dro, ok := l.(*loss.DRO); ok {
 					dro.Beta = new(0.05)
+				}
+				if c, ok := l.(*loss.Command); ok {
+					c.Command = []string{"cat"}
 				}
 				field := reflect.Indirect(reflect.ValueOf(l).Elem().FieldByIndex(k.index))
 				switch field.Kind() {

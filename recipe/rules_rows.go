@@ -20,6 +20,14 @@ func (r *Recipe) Formats() []string {
 	if r.Loss.Type == "kto" {
 		return []string{"labelled"}
 	}
+	if l, ok := r.Loss.Params.(*loss.Command); ok {
+		switch l.Rows {
+		case loss.Examples:
+			return formats[loss.Supervised]
+		case loss.Labelled:
+			return []string{"labelled"}
+		}
+	}
 	return formats[r.Loop()]
 }
 

@@ -26,8 +26,8 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 		if d.loop == loss.Reinforcement && !d.trace.usesReference {
 			return "has no effect without a KL term: loss.params.beta (of grpo) and advantage.kl_coef are 0"
 		}
-		if k, ok := lossKind(d.r.Loss.Type); ok && k.Loop == loss.Preference && !comparesWithReference(k) {
-			return fmt.Sprintf("has no effect with %s, which compares with no reference", k.Name)
+		if k, ok := lossKind(d.r.Loss.Type); ok && k.Loop == loss.Preference && !d.comparesWithReference(k) {
+			return fmt.Sprintf("has no effect with %s, which compares with no reference%s", k.Name, wayToReference[k.Name])
 		}
 	case "reference.source":
 		if id := n.get("checkpoint_id"); id != nil && !id.null {
@@ -41,14 +41,25 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 	return ""
 }
 
-func comparesWithReference(k loss.Kind) bool {
-	l, ok := k.New().(loss.Referenced)
+// wayToReference is how a loss comes to a reference, where a parameter decides it.
+var wayToReference = map[string]string{"command": "; loss.params.reference: true gives it one"}
+
+// comparesWithReference asks the loss as it is, or where it could not be read, as it is by default.
+func (d *decoder) comparesWithReference(k loss.Kind) bool {
+	params := d.r.Loss.Params
+	if params == nil {
+		params = k.New()
+	}
+	l, ok := params.(loss.Referenced)
 	return ok && l.UsesReference()
 }
 
 func noReduction(name string) string {
-	if name == "grpo" {
+	switch name {
+	case "grpo":
 		return "has no effect with grpo; params.agg_type says it"
+	case "command":
+		return "has no effect with command, whose program sees the whole step and the weights as they are"
 	}
 	return fmt.Sprintf("has no effect with %s, which is a mean over pairs or rows", name)
 }

@@ -38,6 +38,23 @@ func (r *Recipe) lines() []line {
 // schemaPath is the key of a schema, which may be the path of its file.
 const schemaPath = "reward.N.params.schema"
 
+// The keys of the folders that programs run in.
+const (
+	lossDir   = "loss.params.dir"
+	rewardDir = "reward.N.params.dir"
+)
+
+// ProgramDir is the absolute folder that the program runs in whose command and dir are keys of the mapping at params, as
+// reward.0.params: dir from the folder of the file in which it stands, or where it is left out, of that in which the command does.
+// A resolved recipe has it written out, so a run that goes on finds its programs.
+func (r *Recipe) ProgramDir(params, dir string) string {
+	from := join(params, "dir")
+	if !r.Given(from) {
+		from = join(params, "command")
+	}
+	return absolute(r.Dir(from), dir)
+}
+
 type walker struct {
 	r   *Recipe
 	out []line
@@ -102,6 +119,8 @@ func (w *walker) text(key string, k *Key, v reflect.Value) string {
 		if !remote(v.String()) {
 			return quote(absolute(w.r.Dir(key), v.String()))
 		}
+	case k.Path == lossDir || k.Path == rewardDir:
+		return quote(w.r.ProgramDir(above(key), v.String()))
 	case k.Path == schemaPath:
 		if path, ok := v.Interface().(string); ok {
 			return quote(absolute(w.r.Dir(key), path))

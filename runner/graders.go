@@ -17,7 +17,7 @@ var ErrNotAllowed = errors.New("not allowed")
 
 // Outside gives the rewards that ask outside what they ask with. The error is an ErrNotAllowed, or says what is missing.
 type Outside interface {
-	// Connect sets what g asks with; key is its place in the recipe, reward.0, and dir the folder that the recipe stands in.
+	// Connect sets what g asks with; key is its place in the recipe, reward.0, and dir the folder that a program runs in.
 	Connect(g grader.Outside, key, dir string) error
 }
 
@@ -88,6 +88,9 @@ func (o *gradersOpening) connect(key string, w recipe.Reward) bool {
 	g, ok := w.Params.(grader.Outside)
 	if !ok {
 		return true
+	}
+	if c, ok := g.(*grader.Command); ok {
+		dir = o.recipe.ProgramDir(key+".params", c.Dir)
 	}
 	err := ErrNotAllowed
 	if o.out != nil {

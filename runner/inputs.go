@@ -128,7 +128,7 @@ func measuredBy(r *recipe.Recipe) []string {
 	switch {
 	case r.Rollout != nil:
 		return sampledBy(r)
-	case r.Loop() != loss.Preference:
+	case r.Loop() != loss.Preference, r.Loss.Type == "command":
 		return []string{evalLoss}
 	case r.Loss.Type == "kto":
 		return []string{evalLoss, "eval/rewards/margin"}

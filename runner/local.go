@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,11 +13,12 @@ import (
 // local: the loss is computed here. A step is scored under the weights that it is to change, the gradient of the whole step
 // is made of the log-probabilities, and is sent in as many requests as carry it; so how a step is cut changes nothing.
 type local struct {
-	name   string // of the loss
-	loss   loss.Loss
-	refs   *references // nil: the loss compares with no reference
-	most   int         // sequences a request; 0: any number
-	length int         // tokens of a row; companions that are longer lose the start of their prompt
+	name     string // of the loss
+	loss     loss.Loss
+	refs     *references // nil: the loss compares with no reference
+	most     int         // sequences a request; 0: any number
+	compares bool        // its rows are pairs or labelled
+	length   int         // tokens of a row; companions that are longer lose the start of their prompt
 }
 
 // check: once a step is done, what the reference has not said is never said. Which weights a resource has where the recipe
@@ -104,9 +106,9 @@ func (g local) submit(ctx context.Context, l *ledger, b Batch, items []item, opt
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := g.eval(now, step)
+	res, err := g.eval(ctx, loss.Question{Use: loss.ToTrain, Step: optim.slot.step}, now, step)
 	if err != nil {
-		return nil, nil, &Unfit{optim.slot.step, b.Rows, err}
+		return nil, nil, g.failed(optim.slot.step, b.Rows, err)
 	}
 	customs, err := g.customs(ctx, l.session, b, res.Grads, optim)
 	if err != nil {
@@ -170,7 +172,7 @@ func (g local) evals(ctx context.Context, r *run, done, updates int) (collect, e
 		if err != nil {
 			return nil, err
 		}
-		res, err := g.eval(now, held)
+		res, err := g.eval(ctx, loss.Question{Use: loss.ToEvaluate, Step: done}, now, held)
 		if err != nil {
 			return nil, fmt.Errorf("evaluate: %w", err)
 		}
@@ -183,11 +185,24 @@ func (g local) evals(ctx context.Context, r *run, done, updates int) (collect, e
 }
 
 // eval is the loss of step, once the answers fit it.
-func (g local) eval(now [][]float64, step []loss.Datum) (loss.Result, error) {
+func (g local) eval(ctx context.Context, q loss.Question, now [][]float64, step []loss.Datum) (loss.Result, error) {
 	if len(now) != len(step) {
 		return loss.Result{}, fmt.Errorf("the service scored %d sequences of %d", len(now), len(step))
 	}
+	if l, ok := g.loss.(*loss.Command); ok {
+		return l.Ask(ctx, q, now, step)
+	}
 	return g.loss.Eval(now, step)
+}
+
+// failed is the error of a step whose loss could not be had. What a program says of the step it says again; that it died, or
+// was cut short, is no fault of the step.
+func (g local) failed(step int, rows []string, err error) error {
+	_, asked := g.loss.(*loss.Command)
+	if asked && !errors.Is(err, loss.ErrInvalid) && !errors.Is(err, loss.ErrNonFinite) {
+		return fmt.Errorf("the loss of step %d: %w", step+1, err)
+	}
+	return &Unfit{step, rows, err}
 }
 
 // step is what the loss is computed of: data and its companions, with the reference where there is one.
@@ -237,8 +252,8 @@ func (g local) cut(data []loss.Datum) (parts [][]loss.Datum) {
 	return parts
 }
 
-// figures are the metrics of a loss of preferences: what it says of itself, the log-probability of the sequences that are
-// wanted and of those that are not, and how far both have moved from the reference, in nats a sequence.
+// figures are the metrics of a loss that is computed here: what it says of itself; where rows are compared, the log-probability
+// of the sequences that are wanted and of those that are not; and how far all have moved from the reference, in nats a sequence.
 func (g local) figures(res loss.Result, now [][]float64, step []loss.Datum) map[string]float64 {
 	m := map[string]float64{}
 	for name, v := range res.Metrics {
@@ -277,7 +292,7 @@ func (g local) figures(res loss.Result, now [][]float64, step []loss.Datum) map[
 		}
 	}
 	for side, name := range []string{"logps/chosen", "logps/rejected"} {
-		if count[side] > 0 {
+		if g.compares && count[side] > 0 {
 			m[name] = sum[side] / count[side]
 		}
 	}

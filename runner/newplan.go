@@ -186,6 +186,9 @@ func newLock(in *Inputs) (Lock, error) {
 	if in.Recipe.LoRA != nil {
 		l["seed.lora"] = strconv.FormatInt(in.Seeds.LoRA, 10)
 	}
+	if err := lockPrograms(in.Recipe, l); err != nil {
+		return nil, err
+	}
 	if in.Tokenizer != nil {
 		l["tokenizer"] = in.Tokenizer.Hash()
 	}

@@ -20,7 +20,7 @@ func (r *run) newGradient() gradient {
 	if r.in.Recipe.Loop() != loss.Preference {
 		return remote{l.Params}
 	}
-	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength}
+	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe)}
 	if !usesReference(l.Params) {
 		return g
 	}

@@ -41,11 +41,9 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 		data = append(data, row.Data...)
 		places = append(places, row.At.String())
 	}
-	each := 1
-	if f.reduction == "" { // a loss that compares: what it compares stays together
-		if each = len(data) / len(rows); each*len(rows) != len(data) {
-			return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
-		}
+	each := f.set.PerRow() // what is compared stays together
+	if each > 1 && each*len(rows) != len(data) {
+		return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
 	}
 	b, err := assemble(data, f.reduction, f.parts(len(data)/each, each), each)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"trainer/internal/diag"
 	"trainer/internal/journal"
+	"trainer/loss"
 )
 
 // World is what a run touches, introduced by cmd/trainer.
@@ -122,6 +123,9 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	}
 	if in.samples() && in.Graders.Set == nil {
 		return Summary{}, errors.New("the rewards of the recipe are not open")
+	}
+	if l, ok := in.Recipe.Loss.Params.(*loss.Command); ok && l.Call == nil {
+		return Summary{}, errors.New("the loss of the recipe is not open")
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
 	if r.past.complete(len(p.Rates)) {

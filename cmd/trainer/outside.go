@@ -20,7 +20,7 @@ import (
 
 // outsideFlags let the rewards of a recipe, which may be a stranger's, ask outside of the program.
 var outsideFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "allow-exec", Usage: "let the recipe run its own programs (command rewards)"},
+	&cli.BoolFlag{Name: "allow-exec", Usage: "let the recipe run its own programs (command rewards, a command loss)"},
 	&cli.StringSliceFlag{Name: "allow-host", Usage: "let the recipe send completions and rows to `HOST` (http and judge rewards)"},
 }
 
@@ -30,15 +30,16 @@ const (
 	judgeKey = "TRAINER_JUDGE_API_KEY"
 )
 
-// outside connects rewards as far as the flags allow. Close ends the programs that it started.
+// outside connects rewards, and a loss that is a program, as far as the flags allow. Close ends the programs that it started.
 type outside struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	getenv func(string) string
-	log    func(line string)
-	exec   bool
-	life   string // a part of the name that strangers know the run by: two lives never ask under one key
-	hosts  []string
+	ctx     context.Context
+	cancel  context.CancelFunc
+	getenv  func(string) string
+	log     func(line string) // told what rewards print
+	lossLog func(line string) // and what a loss does
+	exec    bool
+	life    string // a part of the name that strangers know the run by: two lives never ask under one key
+	hosts   []string
 
 	mu    sync.Mutex
 	pools []*worker.Pool
@@ -48,13 +49,16 @@ func (a *app) outside(c *cli.Context) *outside {
 	o := &outside{getenv: a.getenv, life: uuid.NewString(), exec: c.Bool("allow-exec"), hosts: c.StringSlice("allow-host")}
 	o.ctx, o.cancel = context.WithCancel(context.WithoutCancel(c.Context))
 	var mu sync.Mutex
-	o.log = func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if a.err != nil {
-			fmt.Fprintln(a.err, "grader: "+line)
+	tell := func(who string) func(string) {
+		return func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if a.err != nil {
+				fmt.Fprintln(a.err, who+": "+line)
+			}
 		}
 	}
+	o.log, o.lossLog = tell("grader"), tell("loss")
 	return o
 }
 

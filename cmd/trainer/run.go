@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -121,8 +122,8 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 	return a.live(hard, stop, in, p, w, dir, how)
 }
 
-// prepare opens what the recipe names, holds its rewards to their tests, and plans. Rewards that out does not let ask outside are
-// refused, or with lenient left unchecked.
+// prepare opens what the recipe names, holds its rewards to their tests, tries a loss that is a program, and plans. What out does
+// not let ask outside is refused, or with lenient left unchecked.
 func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, start *runner.Start, out *outside, lenient bool) (*runner.Inputs, *runner.Plan, error) {
 	in, err := runner.Open(ctx, r, from.hub, sandbox)
 	var problems diag.List
@@ -134,11 +135,22 @@ func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, s
 	if err != nil && !errors.As(err, &more) {
 		return nil, nil, err
 	}
-	if err := append(problems, more...).Err(); err != nil {
+	unchecked, err := runner.OpenLoss(r, out, lenient)
+	var ofLoss diag.List
+	if err != nil && !errors.As(err, &ofLoss) {
 		return nil, nil, err
+	}
+	if err := slices.Concat(problems, more, ofLoss).Err(); err != nil {
+		return nil, nil, err
+	}
+	if unchecked != "" {
+		graders.Unchecked = append(graders.Unchecked, unchecked)
 	}
 	in.Start, in.Graders = start, graders
 	if err := in.CheckTargets(); err != nil {
+		return nil, nil, err
+	}
+	if err := in.TryLoss(ctx); err != nil {
 		return nil, nil, err
 	}
 	p, err := runner.NewPlan(in)

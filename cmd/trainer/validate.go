@@ -18,8 +18,9 @@ func (a *app) validate() *cli.Command {
 	return &cli.Command{
 		Name: "validate", Usage: "check recipes and all they name; costs nothing", ArgsUsage: "recipe.yaml…",
 		Description: "Checks the file, every row of the data, the tests of the rewards, the plan, and the limits of a sandbox model. It is\noffline: what the recipe names on the hub is taken from the cache, and what is not there is named as not checked. With --online it\nis fetched, and what the service would refuse is checked too.\n\n" +
-			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online",
-		Flags: append([]cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, &cli.BoolFlag{Name: "online", Usage: "fetch what is not in the cache, and ask the service too; free"}}, outsideFlags...),
+			"Examples:\n  trainer validate recipe.yaml\n  trainer validate recipes/*.yaml --sandbox\n  TOGETHER_API_KEY=… trainer validate recipe.yaml --online\n  trainer validate recipes/custom-loss/loss.yaml --allow-exec --check-loss",
+		Flags: append([]cli.Flag{setFlag, sandboxFlag, jsonFlag, wireFlag, lockedFlag, &cli.BoolFlag{Name: "online", Usage: "fetch what is not in the cache, and ask the service too; free"},
+			&cli.BoolFlag{Name: "check-loss", Usage: "hold the gradient of a command loss to finite differences of its value; needs --allow-exec"}}, outsideFlags...),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return &usage{"trainer validate: give a recipe"}
@@ -126,10 +127,13 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 	}
 	out := a.outside(c)
 	defer out.Close()
-	in, p, err := prepare(c.Context, r, from, own || c.Bool("sandbox"), start, out, true)
+	in, p, err := prepare(c.Context, r, from, own || c.Bool("sandbox"), start, out, !c.Bool("check-loss"))
 	var away *runner.Unfetched
 	if errors.As(err, &away) {
 		v.Unchecked = append(away.Missing, "the plan, which needs them")
+		if c.Bool("check-loss") {
+			v.Unchecked = append(v.Unchecked, "the gradient of the loss, which needs rows")
+		}
 		return nil
 	}
 	if err != nil {
@@ -142,6 +146,13 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 		v.Identical = append(v.Identical, p.Pos.String())
 	}
 	v.Notes, v.Unchecked = notes(in), in.Graders.Unchecked
+	if c.Bool("check-loss") {
+		s, err := in.CheckLoss(c.Context)
+		if err != nil {
+			return err
+		}
+		v.Notes = append(v.Notes, slopes(s)...)
+	}
 	if !own && !c.Bool("sandbox") && !c.Bool("online") {
 		v.Unchecked = append(v.Unchecked, "what the service allows and asks for "+r.BaseModel+" (--online)")
 		if start != nil {
@@ -183,11 +194,24 @@ func passes(in *runner.Inputs) []string {
 	if in.Recipe.Loop() != loss.Preference {
 		return nil
 	}
-	text := in.Recipe.Loss.Type + " is computed here: each step is first scored, a forward pass over its tokens"
+	who := in.Recipe.Loss.Type
+	if _, ok := in.Recipe.Loss.Params.(*loss.Command); ok {
+		who = "a loss by a program"
+	}
+	text := who + " is computed here: each step is first scored, a forward pass over its tokens"
 	if l, ok := in.Recipe.Loss.Params.(loss.Referenced); ok && l.UsesReference() {
 		text += "; the reference is one over all rows, before the first step, unless this machine has it"
 	}
 	return []string{text}
+}
+
+// slopes are what a check of the gradient has found.
+func slopes(s loss.Slopes) []string {
+	out := []string{fmt.Sprintf("the gradient of the loss is that of its value: worst relative error %.1e at %d positions, at most %.0e is right", s.Worst, s.Positions, loss.Tolerance)}
+	if s.Same {
+		return append(out, "asked twice, the loss gives the same answer to the bit")
+	}
+	return append(out, "asked twice, the loss gives two answers: a run that is killed and resumed ends with other weights than one that is not")
 }
 
 // standIn says what the sandbox has in place of the base model and, where it cannot be had, of its tokenizer.

@@ -29,8 +29,10 @@ type Request struct {
 
 // Command asks a program: JSON objects on its stdin and stdout, a line each. It runs only where the person allows it.
 type Command struct {
-	// Command is the program and its arguments, without a shell. It runs in the recipe's folder.
+	// Command is the program and its arguments, without a shell.
 	Command []string `yaml:"command" validate:"required"`
+	// Dir is the folder it runs in, relative to the recipe's.
+	Dir string `yaml:"dir"`
 	// Timeout of a request; then the program is killed and started again.
 	Timeout time.Duration `yaml:"timeout" validate:"gte=1s,lte=3600s"`
 	// StartTimeout is how long the program may take until it is ready.
@@ -49,7 +51,7 @@ type Command struct {
 }
 
 func newCommand() *Command {
-	return &Command{Timeout: 30 * time.Second, StartTimeout: time.Minute, Workers: 4, Retries: 2}
+	return &Command{Dir: ".", Timeout: 30 * time.Second, StartTimeout: time.Minute, Workers: 4, Retries: 2}
 }
 
 // Check implements Checker.

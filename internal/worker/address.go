@@ -59,7 +59,7 @@ func (s *Server) Ask(ctx context.Context, typ, key string, body []byte) (json.Ra
 	var out json.RawMessage
 	err := s.post(ctx, hex.EncodeToString(sum[:16]), func(attempt int) ([]byte, error) {
 		head := map[string]any{"v": version, "id": 1, "type": typ, "attempt": attempt, "params": orEmpty(s.address.Params), "run": s.address.Run}
-		return frame(head, []string{"v", "id", "type", "attempt", "params", "run"}, body)
+		return frame(head, []string{"v", "id", "type", "attempt", "params", "run"}, body, maxFrame)
 	}, func(data []byte) error {
 		r, err := parse(data)
 		if err != nil {

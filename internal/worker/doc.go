@@ -12,12 +12,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 )
 
 // version of the protocol, in every object both ways.
 const version = 1
 
-// maxFrame bounds an object both ways.
+// maxFrame bounds an object both ways, unless a Command says otherwise.
 const maxFrame = 16 << 20
 
 // Why a request has no reply.
@@ -53,16 +54,23 @@ type reply struct {
 }
 
 var (
-	errNotJSON   = errors.New("not a line of JSON; stdout is for replies, print to stderr")
-	errNotObject = errors.New("not a JSON object")
-	errVersion   = errors.New(`"v" is not 1`)
-	errUnknownID = errors.New("its id is of no open request")
+	errNotJSON    = errors.New("not a line of JSON; stdout is for replies, print to stderr")
+	errNotANumber = errors.New("NaN or Infinity, which JSON does not have")
+	errNotObject  = errors.New("not a JSON object")
+	errVersion    = errors.New(`"v" is not 1`)
+	errUnknownID  = errors.New("its id is of no open request")
 )
+
+// unlikeJSON is what some languages write for numbers that are none.
+var unlikeJSON = regexp.MustCompile(`^\{.*[:\[, ]-?(NaN|Infinity)[\]}, ]`)
 
 // parse reads the frame of a reply.
 func parse(line []byte) (reply, error) {
 	line = bytes.TrimSpace(line)
 	if !json.Valid(line) {
+		if unlikeJSON.Match(line) {
+			return reply{}, errNotANumber
+		}
 		return reply{}, errNotJSON
 	}
 	if line[0] != '{' {
@@ -91,8 +99,8 @@ func (r reply) failed() string {
 	return text
 }
 
-// frame puts the members of head in front of those of body, a JSON object.
-func frame(head map[string]any, order []string, body []byte) ([]byte, error) {
+// frame puts the members of head in front of those of body, a JSON object; the whole has less than most bytes.
+func frame(head map[string]any, order []string, body []byte, most int) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, name := range order {
@@ -118,8 +126,8 @@ func frame(head map[string]any, order []string, body []byte) ([]byte, error) {
 		return nil, errNotObject
 	}
 	b.Write(members.Bytes()[1:])
-	if b.Len() >= maxFrame {
-		return nil, fmt.Errorf("a request of %d bytes; at most %d are sent", b.Len(), maxFrame)
+	if b.Len() >= most {
+		return nil, fmt.Errorf("a request of %d bytes; at most %d are sent", b.Len(), most)
 	}
 	return b.Bytes(), nil
 }

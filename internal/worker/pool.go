@@ -292,7 +292,7 @@ func (a *attendance) next() time.Time {
 func (a *attendance) send(r *request) {
 	a.last++
 	head := map[string]any{"v": version, "id": a.last, "type": r.typ, "attempt": r.attempt}
-	f, err := frame(head, []string{"v", "id", "type", "attempt"}, r.body)
+	f, err := frame(head, []string{"v", "id", "type", "attempt"}, r.body, a.pool.command.mostBytes())
 	if err != nil {
 		r.result <- outcome{err: &Lost{Protocol, err.Error()}}
 		return

@@ -242,3 +242,42 @@ func TestBodiesThatAreNoObjectsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBoundOfAFrameIsTheCommands(t *testing.T) {
+	t.Parallel()
+	small := command("plain", "")
+	small.MaxFrame, small.Retries = 1000, 0
+	if got, err := score(t, opened(t, small), strings.Repeat("s", 900)); err != nil || got != 900.0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := score(t, opened(t, small), strings.Repeat("s", 1000)); outcomeOf(err) != Protocol || !strings.Contains(err.Error(), "at most 1000 are sent") {
+		t.Error(err)
+	}
+	long := command("says", strings.Repeat("x", 1500))
+	long.MaxFrame, long.Retries = 1000, 0
+	if _, err := score(t, opened(t, long), "s"); outcomeOf(err) != Protocol || !strings.Contains(err.Error(), "a line of more than 1000 bytes") {
+		t.Error(err)
+	}
+	large := command("plain", "")
+	large.MaxFrame = 32 << 20
+	if got, err := score(t, opened(t, large), strings.Repeat("s", 17<<20)); err != nil || got != float64(17<<20) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// What a program means by numbers that are none is said, since it is its commonest fault.
+func TestNumbersThatAreNone(t *testing.T) {
+	for line, want := range map[string]error{
+		`{"v": 1, "id": 1, "loss": NaN}`:                    errNotANumber,
+		`{"v": 1, "id": 1, "grads": [[0.5, -Infinity]]}`:    errNotANumber,
+		`{"v":1,"id":1,"grads":[[Infinity,0]]}`:             errNotANumber,
+		`{"v":1,"id":1,"reason":"was NaN"`:                  errNotJSON,
+		`loss: NaN`:                                         errNotJSON,
+		`{"v": 1, "id": 1, "reason": "it was NaN, or so"}`:  nil,
+		`{"v": 1, "id": 1, "reason": "it was [NaN] or so"}`: nil,
+	} {
+		if _, err := parse([]byte(line)); err != want {
+			t.Errorf("%s: got %v, want %v", line, err, want)
+		}
+	}
+}

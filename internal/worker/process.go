@@ -29,6 +29,8 @@ type Command struct {
 	Timeout, StartTimeout time.Duration
 	// Workers is how many run, Retries how often a request is sent again.
 	Workers, Retries int
+	// MaxFrame bounds an object both ways, in bytes; 0 for the 16 MiB of the protocol.
+	MaxFrame int
 	// Log is told each line of stderr; nil for nobody. It is called from several goroutines.
 	Log func(line string)
 }
@@ -48,6 +50,7 @@ type process struct {
 	tooLong  chan struct{}
 	gone     chan struct{} // closed when the program has been waited for
 	said     *listener
+	most     int // bytes of a line
 	inFlight int
 }
 
@@ -57,7 +60,7 @@ func (c *Command) start(ctx context.Context) (p *process, said string, err error
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	ownGroup(cmd)
 	p = &process{cmd: cmd, frames: make(chan []byte, maxInFlight), lines: make(chan []byte), tooLong: make(chan struct{}), gone: make(chan struct{}),
-		said: &listener{masker: masker{c.Secrets}, log: c.Log}}
+		said: &listener{masker: masker{c.Secrets}, log: c.Log}, most: c.mostBytes()}
 	if p.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, "", err
 	}
@@ -81,13 +84,20 @@ func (c *Command) start(ctx context.Context) (p *process, said string, err error
 	return p, "", nil
 }
 
+func (c *Command) mostBytes() int {
+	if c.MaxFrame > 0 {
+		return c.MaxFrame
+	}
+	return maxFrame
+}
+
 // read passes lines on until end of file, or until one is too long.
 func (p *process) read(out *io.PipeReader) {
 	defer func() { _, _ = io.Copy(io.Discard, out) }() // a full pipe would block it
 	defer close(p.lines)
 	r := bufio.NewReaderSize(out, 64<<10)
 	for {
-		line, err := readLine(r)
+		line, err := readLine(r, p.most)
 		if errors.Is(err, bufio.ErrTooLong) {
 			close(p.tooLong)
 			return
@@ -101,13 +111,13 @@ func (p *process) read(out *io.PipeReader) {
 	}
 }
 
-func readLine(r *bufio.Reader) ([]byte, error) {
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > maxFrame:
+		case len(line) > most:
 			return nil, bufio.ErrTooLong
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return line, err
@@ -130,7 +140,7 @@ func (p *process) send(f []byte) { p.frames <- append(f, '\n') }
 
 func (p *process) hello(ctx context.Context, c *Command) error {
 	head := map[string]any{"v": version, "type": "hello", "kind": c.Kind, "params": orEmpty(c.Params), "run": c.Run}
-	f, err := frame(head, []string{"v", "type", "kind", "params", "run"}, []byte("{}"))
+	f, err := frame(head, []string{"v", "type", "kind", "params", "run"}, []byte("{}"), maxFrame)
 	if err != nil {
 		return err
 	}
@@ -155,7 +165,7 @@ func (p *process) hello(ctx context.Context, c *Command) error {
 func (p *process) ending() (reason, msg string) {
 	select {
 	case <-p.tooLong:
-		return Protocol, fmt.Sprintf("it wrote a line of more than %d bytes", maxFrame)
+		return Protocol, fmt.Sprintf("it wrote a line of more than %d bytes", p.most)
 	default:
 		return Died, "it ended"
 	}
