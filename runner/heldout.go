@@ -3,6 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"trainer/internal/rollout"
 	"trainer/recipe"
@@ -33,7 +35,7 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		if text, err = r.written(done, d); err != nil {
 			return fmt.Errorf("write down the evaluation: %w", err)
 		}
-		if err := r.putSamples(fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, r.gen.gen), text); err != nil {
+		if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
 			return err
 		}
 		m = examined(d.groups, r.in.Recipe.Eval.GroupSize)
@@ -48,6 +50,22 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		return r.judged(m, done, updates)
 	})
 	return nil
+}
+
+func evalFile(done, gen int) string {
+	return fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, gen)
+}
+
+// EvalSamples is the file of a run folder with what its evaluation behind done steps has sampled, in its newest session;
+// empty where it sampled nothing.
+func EvalSamples(dir string, done int) string {
+	for gen := mostRollbacks + 1; gen >= 0; gen-- {
+		path := filepath.Join(dir, filepath.FromSlash(evalFile(done, gen)))
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // unexamined says what an evaluation without a result costs: a warning, unless the fault is ours.
