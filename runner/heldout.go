@@ -3,8 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
+	"strings"
 
 	"trainer/internal/rollout"
 	"trainer/recipe"
@@ -38,7 +38,9 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
 			return err
 		}
-		m = examined(d.groups, r.in.Recipe.Eval.GroupSize)
+		if m = examined(d.groups, r.in.Recipe.Eval.GroupSize); r.in.Unjudged {
+			maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
+		}
 	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
 		return err
 	}
@@ -54,18 +56,6 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 
 func evalFile(done, gen int) string {
 	return fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, gen)
-}
-
-// EvalSamples is the file of a run folder with what its evaluation behind done steps has sampled, in its newest session;
-// empty where it sampled nothing.
-func EvalSamples(dir string, done int) string {
-	for gen := mostRollbacks + 1; gen >= 0; gen-- {
-		path := filepath.Join(dir, filepath.FromSlash(evalFile(done, gen)))
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	return ""
 }
 
 // unexamined says what an evaluation without a result costs: a warning, unless the fault is ours.
@@ -90,7 +80,7 @@ func (r *run) examine(ctx context.Context, source *fromRollouts, done int) (*dra
 	under := *source.live
 	source.mu.Unlock()
 	q := question{set: r.in.Held, kind: kindEvalSample, step: done, rows: rows, name: fmt.Sprintf("eval%d", done),
-		n: e.GroupSize, params: *e.SamplingParams, under: under, tries: harmlessTries}
+		n: e.GroupSize, params: *e.SamplingParams, seeded: r.in.Recipe.Rollout.Seeded, under: under, tries: harmlessTries}
 	groups, places, err := r.ask(ctx, ctx, q)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ var weightsFlags = []cli.Flag{
 }
 
 // costFlags are of commands that need GPUs for a while.
-var costFlags = []cli.Flag{sandboxFlag, runsFlag, jsonFlag, wireFlag, offlineFlag,
+var costFlags = []cli.Flag{sandboxFlag, runsFlag, wireFlag, offlineFlag,
 	&cli.BoolFlag{Name: "yes", Usage: "do not ask before what costs money"},
 	&cli.StringFlag{Name: "attach", Usage: "use the running resource `ID`, which is not stopped afterwards"}}
 
@@ -38,7 +38,7 @@ func (a *app) eval() *cli.Command {
 			"Examples:\n  trainer eval recipes/quickstart.yaml\n  trainer eval --run runs/letters-grpo-20260101-120000 --set eval.group_size=4 --set eval.sampling_params.temperature=1\n" +
 			"  trainer eval recipe.yaml --checkpoint 8eda0b57-2ff6-402a-a893-7e39248ecc07 --out samples.jsonl --json",
 		Flags: slices.Concat([]cli.Flag{setFlag}, weightsFlags, costFlags, outsideFlags,
-			[]cli.Flag{&cli.StringFlag{Name: "out", Usage: "write the completions that were sampled to `FILE`, JSON lines"}}),
+			[]cli.Flag{jsonFlag, &cli.StringFlag{Name: "out", Usage: "write the completions that were sampled to `FILE`, JSON lines"}}),
 		Action: func(c *cli.Context) error {
 			hard, stop, done := signals(c.Context)
 			defer done()
@@ -169,11 +169,13 @@ func (a *app) evalRecipe(c *cli.Context, start *runner.Start) (*recipe.Recipe, e
 	return recipe.Load(path, append(slices.Clone(given), sets...)...)
 }
 
-// evalName is a name for the folder.
+// evalName is a name for the folder, which is no longer than a name may be.
 func evalName(r *recipe.Recipe) string {
-	const most = 95
-	name := r.RunName()
-	return name[:min(len(name), most)] + "-eval"
+	name := []rune(r.RunName())
+	for len(name) > 95 || len(string(name)) > 195 {
+		name = name[:len(name)-1]
+	}
+	return string(name) + "-eval"
 }
 
 // evaluated is what an evaluation has found.
