@@ -37,7 +37,7 @@ func main() {
 func (a *app) commands() []*cli.Command {
 	return []*cli.Command{
 		a.init(), a.models(), a.validate(), a.plan(), a.data(), a.test(), a.run(), a.resume(), a.eval(), a.sample(),
-		a.resolve(), a.lock(), a.diff(), a.schema(), a.checkpoints(), a.resources(), a.sandbox(), a.completion(), a.man(), a.version(),
+		a.resolve(), a.lock(), a.diff(), a.schema(), a.runs(), a.checkpoints(), a.resources(), a.sandbox(), a.completion(), a.man(), a.version(),
 	}
 }
 
