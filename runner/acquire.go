@@ -139,7 +139,7 @@ func (r *run) position() error {
 		r.had.evals[d] = true
 		evals = append(evals, e)
 	}
-	if d := r.past.begun().Done; d > 0 { // the run that this one is forked from has seen to what was due there
+	if d := r.past.begun().Done; d > 0 && !r.plan.Evaluates { // the run that this one is forked from has seen to what was due there
 		r.had.training[d], r.had.inference[d], r.had.evals[d] = true, true, true
 	}
 	slices.SortFunc(evals, func(a, b measured) int { return a.Done - b.Done })

@@ -61,7 +61,7 @@ func (r *run) every(n *int, done int) bool {
 // savesAt says whether a training checkpoint follows the done steps.
 func (r *run) savesAt(done int) bool {
 	c := r.in.Recipe.Checkpoint
-	if done == 0 || r.had.training[done] {
+	if done == 0 || r.plan.Evaluates || r.had.training[done] {
 		return false
 	}
 	if r.every(c.Every, done) || done == r.until {
@@ -75,7 +75,7 @@ func (r *run) savesAt(done int) bool {
 
 func (r *run) infersAt(done int) bool {
 	c := r.in.Recipe.Checkpoint
-	if done == 0 || r.had.inference[done] {
+	if done == 0 || r.plan.Evaluates || r.had.inference[done] {
 		return false
 	}
 	return r.every(c.InferenceEvery, done) || done == len(r.plan.Rates) && c.InferenceAtEnd
@@ -86,6 +86,9 @@ func (r *run) evalsAt(done int) bool {
 	e := r.in.Recipe.Eval
 	if r.in.Held == nil || r.had.evals[done] {
 		return false
+	}
+	if r.plan.Evaluates {
+		return true
 	}
 	if done == 0 {
 		return e.AtStart
@@ -181,10 +184,11 @@ type journalError struct{ error }
 
 func (e *journalError) Unwrap() error { return e.error }
 
-// harmless says what a failure costs where nothing of the training depends on it: a warning.
+// harmless says what a failure costs where nothing of the training depends on it: a warning. Where nothing is trained, all
+// depends on it.
 func (r *run) harmless(done int, doing string, err error) error {
 	var failed *Failed
-	if err == nil || r.tainted() != nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) {
+	if err == nil || r.plan.Evaluates || r.tainted() != nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) {
 		return err
 	}
 	r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("%s: %v", doing, err)})

@@ -3,6 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 
 	"trainer/internal/rollout"
 	"trainer/recipe"
@@ -33,10 +35,12 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		if text, err = r.written(done, d); err != nil {
 			return fmt.Errorf("write down the evaluation: %w", err)
 		}
-		if err := r.putSamples(fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, r.gen.gen), text); err != nil {
+		if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
 			return err
 		}
-		m = examined(d.groups, r.in.Recipe.Eval.GroupSize)
+		if m = examined(d.groups, r.in.Recipe.Eval.GroupSize); r.in.Unjudged {
+			maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
+		}
 	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
 		return err
 	}
@@ -48,6 +52,10 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		return r.judged(m, done, updates)
 	})
 	return nil
+}
+
+func evalFile(done, gen int) string {
+	return fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, gen)
 }
 
 // unexamined says what an evaluation without a result costs: a warning, unless the fault is ours.
@@ -72,7 +80,7 @@ func (r *run) examine(ctx context.Context, source *fromRollouts, done int) (*dra
 	under := *source.live
 	source.mu.Unlock()
 	q := question{set: r.in.Held, kind: kindEvalSample, step: done, rows: rows, name: fmt.Sprintf("eval%d", done),
-		n: e.GroupSize, params: *e.SamplingParams, under: under, tries: harmlessTries}
+		n: e.GroupSize, params: *e.SamplingParams, seeded: r.in.Recipe.Rollout.Seeded, under: under, tries: harmlessTries}
 	groups, places, err := r.ask(ctx, ctx, q)
 	if err != nil {
 		return nil, err

@@ -34,19 +34,25 @@ type Holdings struct {
 
 // ReadHoldings reads them. It takes the lock for a moment, to see whether the run lives.
 func ReadHoldings(dir string) (Holdings, error) {
+	h, _, err := readHoldings(dir)
+	return h, err
+}
+
+// readHoldings reads them, and the journal.
+func readHoldings(dir string) (Holdings, []journal.Record, error) {
 	h := Holdings{Dir: dir}
 	// The lock first: a run that begins behind it would be seen as dead by an older journal, and Collect looks again.
 	if err := journal.Free(dir); err != nil && !errors.As(err, &h.Alive) {
-		return h, err
+		return h, nil, err
 	}
 	records, err := journal.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return h, nil
+		return h, nil, nil
 	}
 	if err != nil {
-		return h, err
+		return h, nil, err
 	}
-	return h, h.read(records)
+	return h, records, h.read(records)
 }
 
 func (h *Holdings) read(records []journal.Record) error {

@@ -36,6 +36,8 @@ type Inputs struct {
 	Commits map[string]string
 	// Graders are the rewards, opened; empty in a loop without them.
 	Graders Graders
+	// Unjudged: an evaluation samples what is held out, and its rewards say nothing.
+	Unjudged bool
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 

@@ -18,18 +18,7 @@ const maxSteps = 10_000_000
 
 // NewPlan says what a run of in will do. It is pure: the same inputs, the same plan. The error is a diag.List.
 func NewPlan(in *Inputs) (*Plan, error) {
-	r := in.Recipe
-	p := &Plan{BatchSize: r.Train.BatchSize, Rows: in.Train.EpochLen()}
-	if in.Held != nil {
-		p.Held = in.Held.Len()
-	}
-	if ro := r.Rollout; ro != nil {
-		p.BatchSize, p.GroupSize, p.StepsPerBatch = ro.BatchSize, ro.GroupSize, ro.Minibatches*ro.NumIterations
-	}
-	p.BatchesPerEpoch = p.Rows / p.BatchSize
-	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
-		p.BatchesPerEpoch++
-	}
+	r, p := in.Recipe, sized(in)
 	if err := cmp.Or(in.Start.fits(r), in.Start.compares(r)); err != nil {
 		return nil, err
 	}
@@ -48,6 +37,23 @@ func NewPlan(in *Inputs) (*Plan, error) {
 	lock, err := newLock(in)
 	p.Lock = lock
 	return p, err
+}
+
+// sized is a plan of no steps yet: how large its batches are, and how many an epoch has.
+func sized(in *Inputs) *Plan {
+	r := in.Recipe
+	p := &Plan{BatchSize: r.Train.BatchSize, Rows: in.Train.EpochLen()}
+	if in.Held != nil {
+		p.Held = in.Held.Len()
+	}
+	if ro := r.Rollout; ro != nil {
+		p.BatchSize, p.GroupSize, p.StepsPerBatch = ro.BatchSize, ro.GroupSize, ro.Minibatches*ro.NumIterations
+	}
+	p.BatchesPerEpoch = p.Rows / p.BatchSize
+	if !r.Train.DropLast && p.Rows%p.BatchSize != 0 {
+		p.BatchesPerEpoch++
+	}
+	return p
 }
 
 func orList(err error, l diag.List) error {

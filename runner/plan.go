@@ -20,8 +20,10 @@ type Plan struct {
 	GroupSize     int   `json:"group_size,omitempty"`
 	StepsPerBatch int   `json:"steps_per_batch,omitempty"`
 	Sampled       int64 `json:"max_sampled_tokens,omitempty"`
-	Lock          Lock  `json:"lock"`
-	Cost          *Cost `json:"cost"` // nil without a price
+	// Evaluates: the run trains nothing. Rates are then of the steps that its weights contain, all of them 0.
+	Evaluates bool  `json:"evaluates,omitempty"`
+	Lock      Lock  `json:"lock"`
+	Cost      *Cost `json:"cost"` // nil without a price
 }
 
 // perBatch is how many steps a batch feeds: 1 where nothing is sampled.

@@ -122,7 +122,11 @@ func (p *refPass) run(ctx context.Context) error {
 		return nil
 	}
 	p.seen = map[[32]byte]bool{}
-	for step := range p.r.plan.Rates {
+	steps := len(p.r.plan.Rates)
+	if p.r.plan.Evaluates {
+		steps = 0
+	}
+	for step := range steps {
 		b, err := p.r.batches.next(ctx, step)
 		if err != nil {
 			return err

@@ -251,7 +251,11 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	if err := r.gradient.begin(ctx, watched, r); err != nil {
 		return r.finish(ctx, err)
 	}
-	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "training"})
+	doing := "training"
+	if r.plan.Evaluates {
+		doing = "evaluating"
+	}
+	r.tell(Event{Kind: StageEvent, Done: r.from, Text: doing})
 	quiet := context.AfterFunc(watched, func() { r.tellStop(context.Cause(watched)) })
 	err := r.train(ctx, watched)
 	quiet()

@@ -60,8 +60,17 @@ func StartOf(r *recipe.Recipe) (*Start, error) {
 
 // Fork is the training checkpoint of done steps of the run in dir, for a run that goes on behind them.
 func Fork(dir string, done int) (*Start, error) {
-	s := &Start{LoadOptimizer: true, Dir: filepath.Clean(dir), pos: diag.Pos{File: fmt.Sprintf("--from %d", done)}}
-	c, err := s.find(&done)
+	s, err := forked(dir, &done, diag.Pos{File: fmt.Sprintf("--from %d", done)})
+	if err == nil {
+		s.LoadOptimizer = true
+	}
+	return s, err
+}
+
+// forked is the training checkpoint of a run with the weights of step steps, nil the newest, counted as that run counts.
+func forked(dir string, step *int, pos diag.Pos) (*Start, error) {
+	s := &Start{Dir: filepath.Clean(dir), pos: pos}
+	c, err := s.find(step)
 	s.Done, s.Updates = c.Done, c.Updates
 	var none *noStep
 	if errors.As(err, &none) {
@@ -141,7 +150,7 @@ func (s *Start) String() string {
 		text += fmt.Sprintf(", step %d of run %s", s.Step, s.RunID)
 	}
 	switch {
-	case s.Done > 0:
+	case s.Done > 0 && s.LoadOptimizer:
 		return text + ", forked: weights, optimizer, schedule and data go on"
 	case s.LoadOptimizer:
 		return text + ", weights and optimizer"

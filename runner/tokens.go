@@ -11,6 +11,7 @@ import (
 	"trainer/internal/diag"
 	"trainer/internal/hub"
 	"trainer/internal/tokenizer"
+	"trainer/recipe"
 )
 
 // tokenizerFiles are what a model's tokenizer is made of, and its chat templates.
@@ -38,7 +39,7 @@ func (in *Inputs) openTemplate(ctx context.Context, h *hub.Hub, problems *diag.L
 	if err != nil || in.Tokenizer == nil {
 		return nil
 	}
-	t, err := chat.New(r.Chat, in.Tokenizer, source)
+	t, err := chat.New(in.chatSection(), in.Tokenizer, source)
 	var faults diag.List
 	if errors.As(err, &faults) {
 		for _, f := range faults {
@@ -48,6 +49,16 @@ func (in *Inputs) openTemplate(ctx context.Context, h *hub.Hub, problems *diag.L
 	}
 	in.Template = t
 	return err
+}
+
+// chatSection is the recipe's; where the byte vocabulary stands in, and with it its template, without what is said to the
+// template of the model alone.
+func (in *Inputs) chatSection() recipe.Chat {
+	c := in.Recipe.Chat
+	if in.Instead != "" && c.Template == "auto" {
+		c.Args, c.Date = nil, nil
+	}
+	return c
 }
 
 // templateFile reads the file that chat.template names, where it names one.
@@ -104,12 +115,16 @@ func (in *Inputs) openTokenizer(ctx context.Context, h *hub.Hub, problems *diag.
 	return nil
 }
 
-// stoodIn says, in a line, that the byte vocabulary stands in for the model's tokenizer, where it does.
+// stoodIn says, in lines, that the byte vocabulary stands in for the model's tokenizer, where it does.
 func (in *Inputs) stoodIn() []string {
 	if in.Instead == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the byte vocabulary stands in for the tokenizer of %s: %s", in.Recipe.BaseModel, in.Instead)}
+	out := []string{fmt.Sprintf("the byte vocabulary stands in for the tokenizer of %s: %s", in.Recipe.BaseModel, in.Instead)}
+	if now, was := in.chatSection(), in.Recipe.Chat; len(now.Args) != len(was.Args) || now.Date != was.Date {
+		out = append(out, "its template stands in too, and takes neither chat.args nor chat.date")
+	}
+	return out
 }
 
 // tokenizerName is what the tokenizer is asked for by, as auto stands for the base model's own.

@@ -45,8 +45,11 @@ func (a *app) agree(ctx context.Context, w where, r *recipe.Recipe, p *runner.Pl
 	if w.sandbox || loopback(w.base) || r.ModelResourcesID != nil || p.Cost == nil {
 		return nil
 	}
-	fmt.Fprintf(a.err, "%s: %s, %s steps at %s for every hour that the GPUs are ready\n", r.RunName(), r.BaseModel, report.Count(len(p.Rates)), report.USD(p.Cost.USDPerHour))
-	limit := "no limit is set: limits.max_cost_usd ends a run with a checkpoint"
+	what, limit, question := report.Count(len(p.Rates))+" steps", "no limit is set: limits.max_cost_usd ends a run with a checkpoint", "train?"
+	if p.Evaluates {
+		what, limit, question = "no training", "no limit is set: limits.max_cost_usd sets one", "go on?"
+	}
+	fmt.Fprintf(a.err, "%s: %s, %s at %s for every hour that the GPUs are ready\n", r.RunName(), r.BaseModel, what, report.USD(p.Cost.USDPerHour))
 	if m := r.Limits.MaxCostUSD; m != nil {
 		limit = "limits.max_cost_usd ends it at " + report.USD(*m)
 	}
@@ -54,5 +57,5 @@ func (a *app) agree(ctx context.Context, w where, r *recipe.Recipe, p *runner.Pl
 	if yes {
 		return nil
 	}
-	return a.confirm(ctx, "train?")
+	return a.confirm(ctx, question)
 }

@@ -36,8 +36,8 @@ func main() {
 // commands is the table; a new one is a file and a line here.
 func (a *app) commands() []*cli.Command {
 	return []*cli.Command{
-		a.init(), a.models(), a.validate(), a.plan(), a.data(), a.test(), a.run(), a.resume(),
-		a.resolve(), a.lock(), a.diff(), a.schema(), a.checkpoints(), a.resources(), a.sandbox(), a.completion(), a.man(), a.version(),
+		a.init(), a.models(), a.validate(), a.plan(), a.data(), a.test(), a.run(), a.resume(), a.eval(), a.sample(),
+		a.resolve(), a.lock(), a.diff(), a.schema(), a.runs(), a.checkpoints(), a.resources(), a.sandbox(), a.completion(), a.man(), a.version(),
 	}
 }
 

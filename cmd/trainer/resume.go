@@ -166,6 +166,9 @@ func reload(dir string, sets []string) (*recipe.Recipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lock.Evaluates() {
+		return nil, &usage{fmt.Sprintf("%s is of an evaluation, which is not continued: ask for it again; `trainer resources gc` stops what it may have left", dir)}
+	}
 	if h, ok := lock["recipe"]; ok && h != was.Hash() {
 		return nil, &runner.Drift{Dir: dir, Diff: []string{fmt.Sprintf("recipe: %s hashes to %s, the lock has %s", runner.ResolvedName, was.Hash(), h)}}
 	}

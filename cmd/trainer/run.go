@@ -125,29 +125,8 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 // prepare opens what the recipe names, holds its rewards to their tests, tries a loss that is a program, and plans. What out does
 // not let ask outside is refused, or with lenient left unchecked.
 func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, start *runner.Start, out *outside, lenient bool) (*runner.Inputs, *runner.Plan, error) {
-	in, err := runner.Open(ctx, r, from.hub, sandbox)
-	var problems diag.List
-	if err != nil && !errors.As(err, &problems) {
-		return nil, nil, err
-	}
-	graders, err := runner.OpenGraders(ctx, r, tokensOf(in), out, lenient)
-	var more diag.List
-	if err != nil && !errors.As(err, &more) {
-		return nil, nil, err
-	}
-	unchecked, err := runner.OpenLoss(r, out, lenient)
-	var ofLoss diag.List
-	if err != nil && !errors.As(err, &ofLoss) {
-		return nil, nil, err
-	}
-	if err := slices.Concat(problems, more, ofLoss).Err(); err != nil {
-		return nil, nil, err
-	}
-	if unchecked != "" {
-		graders.Unchecked = append(graders.Unchecked, unchecked)
-	}
-	in.Start, in.Graders = start, graders
-	if err := in.CheckTargets(); err != nil {
+	in, err := opened(ctx, r, from, sandbox, start, out, lenient)
+	if err != nil {
 		return nil, nil, err
 	}
 	if err := in.TryLoss(ctx); err != nil {
@@ -162,6 +141,33 @@ func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, s
 		err = from.lock.Hold(from.path, in, p)
 	}
 	return in, p, err
+}
+
+// opened opens what the recipe names, and holds its rewards to their tests.
+func opened(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, start *runner.Start, out *outside, lenient bool) (*runner.Inputs, error) {
+	in, err := runner.Open(ctx, r, from.hub, sandbox)
+	var problems diag.List
+	if err != nil && !errors.As(err, &problems) {
+		return nil, err
+	}
+	graders, err := runner.OpenGraders(ctx, r, tokensOf(in), out, lenient)
+	var more diag.List
+	if err != nil && !errors.As(err, &more) {
+		return nil, err
+	}
+	unchecked, err := runner.OpenLoss(r, out, lenient)
+	var ofLoss diag.List
+	if err != nil && !errors.As(err, &ofLoss) {
+		return nil, err
+	}
+	if err := slices.Concat(problems, more, ofLoss).Err(); err != nil {
+		return nil, err
+	}
+	if unchecked != "" {
+		graders.Unchecked = append(graders.Unchecked, unchecked)
+	}
+	in.Start, in.Graders = start, graders
+	return in, in.CheckTargets()
 }
 
 // tokensOf counts tokens as the recipe's tokenizer does; nil where there is none.
@@ -187,32 +193,38 @@ func (a *app) check(ctx context.Context, in *runner.Inputs, p *runner.Plan, w wh
 
 // live runs a life in dir and prints how it ended.
 func (a *app) live(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, how manner) error {
+	began := time.Now()
+	s, err := a.life(hard, stop, in, p, w, dir, how)
+	if !how.json {
+		a.conclude(s, err, time.Since(began), w.sandbox)
+	}
+	return err
+}
+
+// life runs a life in dir.
+func (a *app) life(hard, stop context.Context, in *runner.Inputs, p *runner.Plan, w where, dir string, how manner) (s runner.Summary, err error) {
 	if err := journal.Free(dir); err != nil { // before the sandbox, whose own lock would speak of another folder
-		return err
+		return s, err
 	}
 	w.remember(p)
 	store := ""
 	if w.embedded {
 		store = sandboxDir(dir)
 		if err := os.MkdirAll(store, 0o700); err != nil {
-			return err
+			return s, err
 		}
 	}
 	w.patience = in.Recipe.InactiveTimeout / 2
 	l, err := a.connect(w, store)
 	if err != nil {
-		return err
+		return s, err
 	}
-	began := time.Now()
 	world := a.world(w, l, dir, how.json)
 	world.TakeOver, world.Restart, world.Salvage, world.SkipStep, world.Resolved = how.takeOver, how.restart, how.salvage, how.skipStep, how.resolved
-	s, err := runner.Run(hard, stop, in, p, world)
+	s, err = runner.Run(hard, stop, in, p, world)
 	err = errors.Join(err, l.close())
 	if s.Idle {
 		err = errors.Join(err, report.Restore(dir))
 	}
-	if !how.json {
-		a.conclude(s, err, time.Since(began), w.sandbox)
-	}
-	return err
+	return s, err
 }

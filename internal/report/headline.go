@@ -91,10 +91,14 @@ func evalKeys[V any](metrics map[string]V) []string {
 // opening is what a run is, in one line.
 func opening(r runner.RunInfo) string {
 	parts := []string{r.BaseModel}
-	if r.Plan != nil {
+	evaluates := r.Plan != nil && r.Plan.Evaluates
+	switch {
+	case evaluates:
+		parts = append(parts, "an evaluation")
+	case r.Plan != nil:
 		parts = append(parts, Count(len(r.Plan.Rates))+" steps")
 	}
-	if r.Done > 0 {
+	if r.Done > 0 && !evaluates {
 		parts = append(parts, "going on after step "+Count(r.Done))
 	}
 	if r.Start != "" {
