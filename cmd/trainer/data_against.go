@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"trainer/internal/chat"
 	"trainer/internal/dataset"
+	"trainer/internal/diag"
 	"trainer/internal/report"
 	"trainer/recipe"
 	"trainer/runner"
@@ -41,7 +44,7 @@ func (a *app) against(c *cli.Context, in *runner.Inputs, set *dataset.Set, first
 	name := c.String("against")
 	other, err := a.otherwise(c, in.Recipe.Path(), name)
 	if err != nil {
-		return err
+		return ofAgainst(err, name)
 	}
 	theirs, err := setOf(c, other)
 	if err != nil {
@@ -94,6 +97,22 @@ func (a *app) otherwise(c *cli.Context, path, name string) (*runner.Inputs, erro
 		return a.openData(c, path, "chat.template="+name)
 	}
 	return a.openData(c, path, "tokenizer="+name)
+}
+
+// ofAgainst says of faults that the recipe by itself does not have where they come from.
+func ofAgainst(err error, name string) error {
+	var faults diag.List
+	if !errors.As(err, &faults) {
+		return fmt.Errorf("--against %s: %w", name, err)
+	}
+	told := slices.Clone(faults)
+	for i := range told {
+		if strings.HasPrefix(told[i].Pos.File, "--set ") { // of ours, not of the user's: those have been taken once
+			told[i].Pos = diag.Pos{File: "--against"}
+		}
+	}
+	told.Add(diag.Pos{}, "", "so it is with --against %s; the recipe by itself has no fault", name)
+	return told
 }
 
 // reading is one of two ways of reading rows.

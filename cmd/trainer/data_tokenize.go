@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -78,7 +79,7 @@ func (a *app) tokenizeFile(c *cli.Context, path string, out io.Writer) error {
 	}
 	template, none := openTemplate(c.String("template"), c.String("train-on"), tok)
 	if none != nil && (c.IsSet("template") || c.IsSet("train-on")) {
-		return &usage{fmt.Sprintf("trainer data tokenize: %v", none)}
+		return &usage{fmt.Sprintf("trainer data tokenize: %v%s", none, dayOut(none))}
 	}
 	in, name := a.in, "stdin"
 	if path != "-" {
@@ -119,6 +120,15 @@ func openTemplate(name, trainOn string, tok *tokenizer.Tokenizer) (*chat.Templat
 		source = chat.Source{Name: name, Text: string(text)}
 	}
 	return chat.New(section, tok, source)
+}
+
+// dayOut is the way out where a template needs a day, which is said in a recipe alone.
+func dayOut(err error) string {
+	var faults diag.List
+	if errors.As(err, &faults) && slices.ContainsFunc(faults, func(p diag.Problem) bool { return p.Key == "chat.date" }) {
+		return ", in a recipe that names the rows and the tokenizer, and give that recipe instead of --tokenizer"
+	}
+	return ""
 }
 
 // tokenWriter writes rows as lines.

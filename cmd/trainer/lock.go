@@ -13,7 +13,7 @@ import (
 	"trainer/runner"
 )
 
-var lockedFlag = &cli.BoolFlag{Name: "locked", Usage: "hold all inputs to the lock beside the recipe, as `trainer lock` wrote it"}
+var lockedFlag = &cli.BoolFlag{Name: "locked", Usage: "hold all inputs to the lock beside the recipe, as trainer lock wrote it"}
 
 // source is where the inputs of a command come from, and what they are held to.
 type source struct {

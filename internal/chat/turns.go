@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -179,8 +180,8 @@ func (j *job) controlAt(r *rendering, at int) int {
 }
 
 // inOne finds all turns in the rendering up to the last. Some are rendered for themselves, as they would be sampled: the
-// last, the first, and some between. Where these are in it as they are, and every other one starts and ends in it alike
-// and loses nothing, the conversation is one example. Else the answer is nil: each is to be rendered for itself.
+// last, and the first and the last of each shape. Where these are in it as they are, and every other one starts and ends in
+// it alike and loses nothing, the conversation is one example. Else the answer is nil: each is to be rendered for itself.
 func (j *job) inOne(trained []int) ([]turn, error) {
 	n := len(trained)
 	last, err := j.turn(trained[n-1])
@@ -189,8 +190,8 @@ func (j *job) inOne(trained []int) ([]turn, error) {
 	}
 	ts := make([]turn, n)
 	ts[n-1] = last
-	header := ""
-	for k, at := range []int{0, n / 3, 2 * n / 3} {
+	header, first := "", true
+	for _, at := range j.ofEachShape(trained[:n-1]) {
 		u, err := j.turn(trained[at])
 		if err != nil {
 			return nil, err
@@ -200,10 +201,10 @@ func (j *job) inOne(trained []int) ([]turn, error) {
 			return nil, nil
 		}
 		h := u.in.text[s.Start:u.begin]
-		if k > 0 && h != header {
+		if !first && h != header {
 			return nil, nil
 		}
-		header, u.in = h, last.in
+		header, first, u.in = h, false, last.in
 		ts[at] = u
 	}
 	for k, i := range trained {
@@ -220,6 +221,51 @@ func (j *job) inOne(trained []int) ([]turn, error) {
 		ts[k] = u
 	}
 	return ts, nil
+}
+
+// shape is what templates look at to write a turn in one way or another, once it is history.
+type shape struct {
+	text, calls, thought bool
+	before, behind       string // roles of its neighbours; behind is not "" where a turn is history
+	past                 bool   // a user's message follows, if not at once
+}
+
+// ofEachShape are the indices in trained of the first and the last turn of each shape, in order.
+func (j *job) ofEachShape(trained []int) []int {
+	user := -1 // the last of the user's messages
+	for i, m := range j.c.Messages {
+		if m.Role == "user" {
+			user = i
+		}
+	}
+	first, last := map[shape]int{}, map[shape]int{}
+	for k, i := range trained {
+		m := j.c.Messages[i]
+		thought, _ := reasoningOf(m)
+		s := shape{text: m.Content != "", calls: m.calls(), thought: thought != "", past: i < user}
+		if i > 0 {
+			s.before = j.c.Messages[i-1].Role
+		}
+		if i+1 < len(j.c.Messages) {
+			s.behind = j.c.Messages[i+1].Role
+		}
+		if _, ok := first[s]; !ok {
+			first[s] = k
+		}
+		last[s] = k
+	}
+	all := slices.AppendSeq(slices.Collect(maps.Values(first)), maps.Values(last))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// calls tells whether the message calls tools.
+func (m Message) calls() bool {
+	if m.Fields == nil {
+		return false
+	}
+	calls, _ := m.Fields.Get(keyToolCalls)
+	return !blank(calls)
 }
 
 // derived is message i in a rendering of more than it, where it starts with header and loses nothing.

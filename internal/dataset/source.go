@@ -152,6 +152,9 @@ func (s *source) pick(row value, at diag.Pos) (format, *problem) {
 	s.first = at
 	f, ok := recognise(has, slices.Collect(maps.Keys(s.section.Fields)), func(f format) bool { return slices.Contains(s.takes, f.name) })
 	if !ok {
+		if len(s.names) == 0 {
+			return f, problemf(".format", "auto: no format is known by %s, which has no column; give format, or leave the row out", at)
+		}
 		return f, problemf(".format", "auto: no format is known by the columns %s of %s; give format, and fields to map columns to it%s",
 			strings.Join(s.names, ", "), at, s.hint())
 	}

@@ -64,6 +64,8 @@ func newSplitter(r io.Reader) (*splitter, error) {
 	switch {
 	case bytes.HasPrefix(start, []byte("\xEF\xBB\xBF")):
 		s.skipBytes(3)
+	case bytes.HasPrefix(start, []byte("\xFF\xFE\x00\x00")), bytes.HasPrefix(start, []byte("\x00\x00\xFE\xFF")):
+		return nil, &splitFault{1, "UTF-32; save it as UTF-8"}
 	case bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.HasPrefix(start, []byte("\xFE\xFF")):
 		return nil, &splitFault{1, "UTF-16; save it as UTF-8"}
 	}

@@ -51,7 +51,7 @@ descriptions, logging, limits, checkpoints, evaluation (unless ` + "`eval.early_
 `
 
 func losses(b *strings.Builder) {
-	b.WriteString("## Losses and their loops\n\nThe loss type decides the loop. The supervised loop runs; a recipe of another is checked like the rest, and then refused.\n\n")
+	b.WriteString("## Losses and their loops\n\nThe loss type decides the loop. What a recipe asks for that is not built yet is refused by name.\n\n")
 	b.WriteString("| loss.type | loop |\n| --- | --- |\n")
 	for _, k := range loss.Kinds() {
 		fmt.Fprintf(b, "| %s | %s |\n", k.Name, k.Loop)

@@ -128,6 +128,9 @@ func missing(name, path string) error {
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) && parent != path {
 		return fmt.Errorf("%s: no such file; the folder %s is not there%s", name, parent, didYouMean(parent))
 	}
+	if to, err := os.Readlink(path); err == nil {
+		return fmt.Errorf("%s: a link to %s, which is not there", name, to)
+	}
 	return fmt.Errorf("%s: no such file%s", name, didYouMean(path))
 }
 

@@ -129,6 +129,17 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+func TestALinkToNothingIsNamed(t *testing.T) {
+	dir := folder(t, "a.jsonl")
+	if err := os.Symlink("gone.jsonl", filepath.Join(dir, "b.jsonl")); err != nil {
+		t.Skip(err)
+	}
+	want := "b.jsonl: a link to gone.jsonl, which is not there"
+	if _, err := (&Hub{}).Open(t.Context(), "b.jsonl", dir); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestOpenStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
