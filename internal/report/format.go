@@ -9,10 +9,14 @@ import (
 	"unicode"
 )
 
-// Loss is a loss or a reward with 4 decimals; from a million on, and where it is not finite, as short as it goes.
+// Loss is a loss or a reward with 4 decimals; from a million on, and where it is not finite, as short as it goes. What rounds to
+// nothing has no sign: advantages of a group add up to 0, but for the last bits.
 func Loss(v float64) string {
 	if !(math.Abs(v) < 1e6) {
 		return strconv.FormatFloat(v, 'g', 5, 64)
+	}
+	if math.Abs(v) < 0.00005 {
+		v = 0
 	}
 	return strconv.FormatFloat(v, 'f', 4, 64)
 }
