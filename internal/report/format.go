@@ -29,9 +29,10 @@ func Rate(v float64) string {
 	return strconv.FormatFloat(v, 'e', 2, 64)
 }
 
-// score is any metric by its name: whole numbers, which are counts, as such, but losses and rewards always as Loss.
+// score is any metric by its name: whole numbers, which are counts, as such, but losses and rewards always as Loss. How many have
+// no reward is a count.
 func score(name string, v float64) string {
-	loss := strings.Contains(name, "loss") || strings.Contains(name, "reward")
+	loss := (strings.Contains(name, "loss") || strings.Contains(name, "reward")) && !strings.Contains(name, "/unscored")
 	if !loss && v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return Count(int64(v))
 	}
