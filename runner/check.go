@@ -180,7 +180,13 @@ func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
 	found, longest := 0, 0
 	sets := in.sets()
 	if in.samples() { // what is held out is not trained
-		lim.MaxSeqLength -= in.Recipe.Rollout.SamplingParams.MaxTokens
+		const key = "rollout.sampling_params.max_tokens"
+		sampled := in.Recipe.Rollout.SamplingParams.MaxTokens
+		if sampled >= lim.MaxSeqLength {
+			l.Add(in.Recipe.At(key), key, "%d leaves no room for a prompt: a sample that %s trains on has at most %d tokens, with those of its prompt", sampled, name, lim.MaxSeqLength+1)
+			return
+		}
+		lim.MaxSeqLength -= sampled
 		sets = sets[:1]
 		name += ", less rollout.sampling_params.max_tokens,"
 	}

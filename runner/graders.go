@@ -37,7 +37,11 @@ func OpenGraders(ctx context.Context, r *recipe.Recipe, tokens func(string) []in
 	for i, w := range r.Reward {
 		entries = append(entries, entryOf(w))
 		key := fmt.Sprintf("reward.%d", i)
-		if !o.connect(key, w) {
+		ready := o.connect(key, w)
+		if ctx.Err() != nil {
+			return Graders{}, context.Cause(ctx)
+		}
+		if !ready {
 			continue
 		}
 		for j, t := range w.Tests {
@@ -95,6 +99,9 @@ func (o *gradersOpening) connect(key string, w recipe.Reward) bool {
 	err := ErrNotAllowed
 	if o.out != nil {
 		err = o.out.Connect(g, key, dir)
+	}
+	if s, ok := g.(grader.Starter); ok && err == nil {
+		err = s.Start(o.ctx)
 	}
 	switch {
 	case err == nil:

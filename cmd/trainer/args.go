@@ -100,9 +100,17 @@ func flagsFirst(cmds []*cli.Command, args []string) []string {
 			return append(slices.Clone(args[:i]), rest...)
 		}
 		flags, plain := split(cmd, args[i+1:])
+		if asksHelp(flags) { // of the command, not of a subject that an argument names
+			return append(slices.Clone(args[:i+1]), "--help")
+		}
 		return slices.Concat(args[:i+1], flags, plain)
 	}
 	return args
+}
+
+// asksHelp says whether --help is among the flags.
+func asksHelp(flags []string) bool {
+	return slices.ContainsFunc(flags, func(f string) bool { return f == "--help" || f == "-help" || f == "-h" || f == "--h" })
 }
 
 func find(cmds []*cli.Command, name string) *cli.Command {

@@ -43,6 +43,7 @@ type outside struct {
 
 	mu    sync.Mutex
 	pools []*worker.Pool
+	told  map[string]bool // troubles, by reward and reason
 }
 
 func (a *app) outside(c *cli.Context) *outside {
@@ -60,6 +61,23 @@ func (a *app) outside(c *cli.Context) *outside {
 	}
 	o.log, o.lossLog = tell("grader"), tell("loss")
 	return o
+}
+
+// trouble tells the first of each kind of trouble that a reward meets: with a grader that hangs, or breaks at every other
+// completion, a person learns what it is, once; how many there are stands in the metrics.
+func (o *outside) trouble(key string) func(reason, msg string) {
+	return func(reason, msg string) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.log == nil || o.told[key+" "+reason] {
+			return
+		}
+		if o.told == nil {
+			o.told = map[string]bool{}
+		}
+		o.told[key+" "+reason] = true
+		o.log(fmt.Sprintf("%s: an attempt without a score (%s): %s; more of this kind are counted in the metrics alone", key, reason, msg))
+	}
 }
 
 // Close ends what was started and waits for it.
@@ -80,7 +98,7 @@ func (o *outside) Connect(g grader.Outside, key, dir string) error {
 	case *grader.HTTP:
 		return o.http(g, key)
 	case *grader.Judge:
-		return o.judge(g)
+		return o.judge(g, key)
 	}
 	return runner.ErrNotAllowed
 }
@@ -94,10 +112,11 @@ func (o *outside) command(g *grader.Command, key, dir string) error {
 		return fmt.Errorf("needs the environment variable %s, which is not set", strings.Join(missing, ", "))
 	}
 	p := worker.Start(o.ctx, worker.Command{Args: g.Command, Dir: dir, Env: env, Secrets: secrets, Kind: "reward", Params: g.Params, Run: o.life + "." + key,
-		Timeout: g.Timeout, StartTimeout: g.StartTimeout, Workers: g.Workers, Retries: g.Retries, Log: o.log})
+		Timeout: g.Timeout, StartTimeout: g.StartTimeout, Workers: g.Workers, Retries: g.Retries, Log: o.log, Trouble: o.trouble(key)})
 	o.mu.Lock()
 	o.pools = append(o.pools, p)
 	o.mu.Unlock()
+	g.Ready = p.Ready
 	g.Call = func(ctx context.Context, r grader.Request) (grader.Score, error) {
 		return scoreBy(r, func(body []byte) (json.RawMessage, error) { return p.Ask(ctx, "score", body) })
 	}
@@ -109,14 +128,14 @@ func (o *outside) http(g *grader.HTTP, key string) error {
 		return runner.ErrNotAllowed
 	}
 	s := worker.Dial(worker.Address{URL: g.URL, Headers: g.Headers, Getenv: o.getenv, Params: g.Params, Run: o.life + "." + key, Timeout: g.Timeout,
-		Retries: g.Retries, Concurrency: g.Concurrency})
+		Retries: g.Retries, Concurrency: g.Concurrency, Trouble: o.trouble(key)})
 	g.Call = func(ctx context.Context, r grader.Request) (grader.Score, error) {
 		return scoreBy(r, func(body []byte) (json.RawMessage, error) { return s.Ask(ctx, "score", r.Sample, body) })
 	}
 	return nil
 }
 
-func (o *outside) judge(g *grader.Judge) error {
+func (o *outside) judge(g *grader.Judge, key string) error {
 	base := o.getenv(judgeURL)
 	if base == "" {
 		if len(o.hosts) == 0 {
@@ -130,7 +149,7 @@ func (o *outside) judge(g *grader.Judge) error {
 	if !o.allowed(base) {
 		return runner.ErrNotAllowed
 	}
-	a := worker.Address{URL: base, Getenv: o.getenv, Timeout: g.Timeout, Retries: g.Retries, Concurrency: judges}
+	a := worker.Address{URL: base, Getenv: o.getenv, Timeout: g.Timeout, Retries: g.Retries, Concurrency: judges, Trouble: o.trouble(key)}
 	if o.getenv(judgeKey) != "" {
 		a.Headers = map[string]string{"Authorization": "Bearer ${env:" + judgeKey + "}"}
 	}

@@ -48,6 +48,8 @@ type Command struct {
 
 	// Call asks; nil means that it is not allowed.
 	Call Call `yaml:"-"`
+	// Ready, set with Call, starts the program and waits until it can be asked; nil: the first Call does.
+	Ready func(context.Context) error `yaml:"-"`
 }
 
 func newCommand() *Command {
@@ -75,6 +77,14 @@ const ownKey = "TOGETHER_API_KEY"
 
 // Allowed implements Outside.
 func (g *Command) Allowed() bool { return g.Call != nil }
+
+// Start implements Starter.
+func (g *Command) Start(ctx context.Context) error {
+	if g.Ready == nil {
+		return nil
+	}
+	return g.Ready(ctx)
+}
 
 // Grade implements Grader.
 func (g *Command) Grade(ctx context.Context, c Completion) (Score, error) { return ask(ctx, g.Call, c) }

@@ -70,6 +70,16 @@ const (
 	BadReply   = "bad_reply"
 )
 
+// Reason is why as it stands in the name of a metric: one of the words above, or other. What a stranger's grader says may be new
+// at every completion; it is kept with the sample.
+func Reason(why string) string {
+	switch why {
+	case NoTarget, BadTarget, Null, Missing, NotANumber, NotFinite, TimedOut, Died, Protocol, Failed, Skipped, BadReply:
+		return why
+	}
+	return "other"
+}
+
 // Grader is a struct whose fields are its parameters in the recipe: yaml tags are the keys, validate tags their bounds.
 type Grader interface {
 	// Grade scores one completion; it is safe for concurrent use. An error means that the run can't go on: the context is

@@ -1,5 +1,7 @@
 package grader
 
+import "context"
+
 // Kind is a row of the table of graders. New returns a pointer to a fresh struct with its defaults set.
 type Kind struct {
 	Name string
@@ -31,6 +33,10 @@ type Outside interface {
 	// Allowed says that it was given what to ask; Grade is an error before.
 	Allowed() bool
 }
+
+// Starter is an Outside that has to be started. Start is called once it is allowed, before anything is paid; the error says why it
+// can't be asked, or is that of ctx.
+type Starter interface{ Start(context.Context) error }
 
 // Targeted is a Grader that compares with the row's target.
 type Targeted interface {

@@ -9,10 +9,14 @@ import (
 	"unicode"
 )
 
-// Loss is a loss or a reward with 4 decimals; from a million on, and where it is not finite, as short as it goes.
+// Loss is a loss or a reward with 4 decimals; from a million on, and where it is not finite, as short as it goes. What rounds to
+// nothing has no sign: advantages of a group add up to 0, but for the last bits.
 func Loss(v float64) string {
 	if !(math.Abs(v) < 1e6) {
 		return strconv.FormatFloat(v, 'g', 5, 64)
+	}
+	if math.Abs(v) < 0.00005 {
+		v = 0
 	}
 	return strconv.FormatFloat(v, 'f', 4, 64)
 }
@@ -25,9 +29,10 @@ func Rate(v float64) string {
 	return strconv.FormatFloat(v, 'e', 2, 64)
 }
 
-// score is any metric by its name: whole numbers, which are counts, as such, but losses and rewards always as Loss.
+// score is any metric by its name: whole numbers, which are counts, as such, but losses and rewards always as Loss. How many have
+// no reward is a count.
 func score(name string, v float64) string {
-	loss := strings.Contains(name, "loss") || strings.Contains(name, "reward")
+	loss := (strings.Contains(name, "loss") || strings.Contains(name, "reward")) && !strings.Contains(name, "/unscored")
 	if !loss && v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return Count(int64(v))
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestNumbersAsPeopleReadThem(t *testing.T) {
 	for got, want := range map[string]string{
-		Loss(1.23456): "1.2346", Loss(0): "0.0000", Loss(-0.5): "-0.5000", Loss(12345678): "1.2346e+07", Loss(math.Inf(1)): "+Inf",
+		Loss(1.23456): "1.2346", Loss(0): "0.0000", Loss(-0.5): "-0.5000", Loss(-7e-9): "0.0000", Loss(-0.00004999): "0.0000", Loss(-0.00006): "-0.0001", Loss(12345678): "1.2346e+07", Loss(math.Inf(1)): "+Inf",
 		Rate(9.8e-5): "9.80e-05", Rate(0): "0", Rate(0.0001234): "1.23e-04",
 		Count(0): "0", Count(999): "999", Count(1000): "1,000", Count(-1234567): "-1,234,567", Count(int64(math.MinInt64)): "-9,223,372,036,854,775,808",
 		Short(0): "0", Short(0.25): "0.2", Short(8.26): "8.3", Short(9.96): "10", Short(999.4): "999", Short(999.6): "1.0k", Short(12345): "12.3k",

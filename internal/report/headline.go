@@ -1,7 +1,7 @@
 package report
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,6 +23,7 @@ const (
 	costUSD         = "cost/usd"
 	costForecast    = "cost/forecast_usd" // of the whole run, at the pace of its newest steps
 	trainedTokens   = "trained_tokens"
+	groups          = "groups"  // of a step that trains on samples
 	skipped         = "skipped" // 1 at a step that was left out: a mark, not a curve
 )
 
@@ -65,7 +66,7 @@ func stepFields(r runner.RunInfo, metrics map[string]float64) []field {
 	return fields
 }
 
-// evalFields are all metrics of an evaluation by name, eval/loss first.
+// evalFields are all metrics of an evaluation by name, in the order of evalKeys.
 func evalFields(metrics map[string]float64) []field {
 	var fields []field
 	for _, key := range evalKeys(metrics) {
@@ -74,17 +75,26 @@ func evalFields(metrics map[string]float64) []field {
 	return fields
 }
 
-// evalKeys are the names under eval/, sorted, eval/loss first.
+// evalKeys are the names under eval/, sorted, but first what an evaluation is made for: eval/loss, eval/reward and each eval/pass@k.
 func evalKeys[V any](metrics map[string]V) []string {
 	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(metrics)) {
-		if strings.HasPrefix(key, "eval/") && key != evalLoss {
+	for key := range metrics {
+		if strings.HasPrefix(key, "eval/") {
 			keys = append(keys, key)
 		}
 	}
-	if _, ok := metrics[evalLoss]; ok {
-		keys = slices.Insert(keys, 0, evalLoss)
+	rank := func(key string) int {
+		switch {
+		case key == evalLoss:
+			return 0
+		case key == evalReward:
+			return 1
+		case strings.HasPrefix(key, "eval/pass@"):
+			return 2
+		}
+		return 3
 	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
 	return keys
 }
 

@@ -124,7 +124,8 @@ func (h *history) addStep(line []byte) bool {
 	return true
 }
 
-// step takes the metrics of a step. One without a loss has a gap there: numbers that are not finite may be left out.
+// step takes the metrics of a step. One without a loss has a gap there: numbers that are not finite may be left out. But a step
+// of sampled groups that was left out had nothing to train on, which is no fault of the loss.
 func (h *history) step(done int, metrics map[string]float64) {
 	if done <= h.done {
 		for name, s := range h.series {
@@ -136,7 +137,8 @@ func (h *history) step(done int, metrics map[string]float64) {
 			h.series[name] = h.series[name].add(point{done, v})
 		}
 	}
-	if _, ok := metrics[trainLoss]; !ok {
+	_, sampled := metrics[groups]
+	if _, ok := metrics[trainLoss]; !ok && !(sampled && metrics[skipped] == 1) {
 		h.series[trainLoss] = h.series[trainLoss].add(point{done, math.NaN()})
 	}
 	h.done = done

@@ -335,7 +335,7 @@ func TestWhatWasTakenBackIsMarked(t *testing.T) {
 	if want := []string{"2map[eval/loss:0.0625]", "2training lostmap[]"}; strings.Join(gone, "|") != strings.Join(want, "|") {
 		t.Errorf("marked %q, want %q", gone, want)
 	}
-	if best, ok := bestEval(h.evals); !ok || best.metrics[evalLoss] != 3 {
+	if best, _, ok := bestEval(h.evals); !ok || best.metrics[evalLoss] != 3 {
 		t.Errorf("the best evaluation is %v, want 3 at step 2", best)
 	}
 	if page := f.page(); strings.Count(page, `class="gone"`) != 2 {

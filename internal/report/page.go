@@ -17,7 +17,7 @@ type page struct {
 	Mark, Note                  string // sandbox or stand-in, and what that means
 	Outcome, Class, Why         string // why it ended, where the outcome alone does not say it
 	Tiles                       []tile
-	Loss                        chart
+	Loss, Reward                chart
 	Charts                      []chart
 	MoreCharts                  int // that are not shown
 	EvalColumns                 []string
@@ -75,7 +75,7 @@ func newPage(h *history) *page {
 		p.AsOf = clock(h.last)
 	}
 	p.Tiles = tiles(h)
-	p.Loss = lossChart(h)
+	p.Reward, p.Loss = rewardChart(h), lossChart(h)
 	p.charts(h)
 	p.evaluations(h)
 	for _, s := range h.saves {
@@ -120,8 +120,11 @@ func tiles(h *history) []tile {
 	if s := h.series[trainLoss]; len(s) > 0 {
 		ts = append(ts, tile{"train/loss", lossText(s[len(s)-1]), "from " + lossText(s[0])})
 	}
-	if best, ok := bestEval(h.evals); ok {
-		ts = append(ts, tile{"eval/loss, best", Loss(best.metrics[evalLoss]), "at step " + Count(best.done)})
+	if s := h.series[rewardMean]; len(s) > 0 {
+		ts = append(ts, tile{rewardMean, lossText(s[len(s)-1]), "from " + lossText(s[0])})
+	}
+	if best, name, ok := bestEval(h.evals); ok {
+		ts = append(ts, tile{name + ", best", Loss(best.metrics[name]), "at step " + Count(best.done)})
 	}
 	if s := h.series[trainedTokens]; len(s) > 0 {
 		ts = append(ts, tile{"trained tokens", Short(s.sum()), ""})
@@ -158,31 +161,55 @@ func lossText(p point) string {
 
 func wall(h *history) time.Duration { return h.last.Sub(h.first) }
 
-// bestEval is the evaluation of the lineage with the lowest eval/loss.
-func bestEval(evals []mile) (best mile, ok bool) {
-	for _, e := range evals {
-		v, has := e.metrics[evalLoss]
-		if has && !e.abandoned && !math.IsNaN(v) && (!ok || v < best.metrics[evalLoss]) {
-			best, ok = e, true
+// bestEval is the evaluation of the lineage with the lowest eval/loss, or, where completions are sampled, with the highest
+// eval/reward; name is the metric.
+func bestEval(evals []mile) (best mile, name string, ok bool) {
+	for _, by := range []struct {
+		name string
+		sign float64 // -1: the highest
+	}{{evalLoss, 1}, {evalReward, -1}} {
+		for _, e := range evals {
+			v, has := e.metrics[by.name]
+			if has && !e.abandoned && !math.IsNaN(v) && (!ok || by.sign*v < by.sign*best.metrics[by.name]) {
+				best, name, ok = e, by.name, true
+			}
+		}
+		if ok {
+			break
 		}
 	}
-	return best, ok
+	return best, name, ok
 }
 
 func lossChart(h *history) chart {
 	curves := withTrend(curve{name: "train/loss", class: "train", points: h.series[trainLoss]})
-	var held series
-	for _, e := range h.evals {
-		if v, ok := e.metrics[evalLoss]; ok && !e.abandoned {
-			held = held.add(point{e.done, v})
-		}
-	}
-	curves = append(curves, curve{name: "eval/loss", class: "eval", points: held, dots: true})
+	curves = append(curves, curve{name: "eval/loss", class: "eval", points: held(h, evalLoss), dots: true})
 	title := "Loss per trained token"
 	if _, ok := h.series[rewardMargin]; ok {
 		title = "Loss, the mean over pairs or rows"
+	} else if _, ok := h.series[groups]; ok {
+		title = "Loss, as the service returns it"
 	}
 	return newFigure(title, 1040, 360, Loss).draw(curves...)
+}
+
+// rewardChart is what a run that samples is followed by; the loss of such a run says little.
+func rewardChart(h *history) chart {
+	curves := withTrend(curve{name: rewardMean, class: "train", points: h.series[rewardMean]})
+	curves = append(curves, curve{name: evalReward, class: "eval", points: held(h, evalReward), dots: true},
+		curve{name: evalPass, class: "speed", points: held(h, evalPass), dots: true})
+	return newFigure("Reward", 1040, 360, Loss).draw(curves...)
+}
+
+// held is a metric of the evaluations of the lineage.
+func held(h *history, name string) series {
+	var s series
+	for _, e := range h.evals {
+		if v, ok := e.metrics[name]; ok && !e.abandoned {
+			s = s.add(point{e.done, v})
+		}
+	}
+	return s
 }
 
 // withTrend draws a smoothed curve over a long one, which it makes faint.
@@ -239,7 +266,7 @@ func (p *page) small(c chart) {
 // plainMetric tells whether a metric gets a chart of its own: it is not shown elsewhere and is no mere counter.
 func plainMetric(name string) bool {
 	switch name {
-	case trainLoss, learningRate, tokensPerSecond, elapsedSeconds, costUSD, costForecast, "epoch", "generation", "tokens", trainedTokens:
+	case trainLoss, rewardMean, learningRate, tokensPerSecond, elapsedSeconds, costUSD, costForecast, "epoch", "generation", "tokens", trainedTokens:
 		return false
 	}
 	return !strings.HasPrefix(name, "eval/")
@@ -256,7 +283,7 @@ func (p *page) evaluations(h *history) {
 	for _, name := range columns {
 		p.EvalColumns = append(p.EvalColumns, printable(name))
 	}
-	best, ok := bestEval(h.evals)
+	best, _, ok := bestEval(h.evals)
 	for _, e := range h.evals {
 		row := evalRow{Step: Count(e.done), Abandoned: e.abandoned, Best: ok && !e.abandoned && e.done == best.done}
 		for _, name := range columns {

@@ -1,13 +1,14 @@
 package rollout
 
 import (
-	"cmp"
 	"maps"
+
+	"trainer/internal/grader"
 )
 
 // Metrics are the numbers of a rollout batch. Means of rewards are over scored members alone, and absent where there is
 // none: reward/mean of the totals, reward/<grader>/mean of each grader before clip and weight. Counts: reward/unscored,
-// reward/<grader>/unscored/<why>, groups, groups/trained, groups/too_few, groups/unsampled. groups/zero_variance_fraction
+// reward/<grader>/unscored/<grader.Reason>, groups, groups/trained, groups/too_few, groups/unsampled. groups/zero_variance_fraction
 // is of the sampled groups, completion/length in tokens, completion/truncated_fraction of the completions,
 // entropy/sampled the mean of −q over the sampled tokens, an estimate of the entropy of the weights that sampled.
 func Metrics(groups []Group) map[string]float64 {
@@ -40,7 +41,7 @@ func Metrics(groups []Group) map[string]float64 {
 			}
 			for _, p := range m.Parts {
 				if !p.Scored {
-					counts["reward/"+p.Name+"/unscored/"+cmp.Or(p.Why, "unknown")]++
+					counts["reward/"+p.Name+"/unscored/"+grader.Reason(p.Why)]++
 					continue
 				}
 				if parts[p.Name] == nil {

@@ -270,13 +270,13 @@ func TestMetrics(t *testing.T) {
 	r, a := defaults()
 	gs := []Group{group(0, 1), group(1, 1), group(math.NaN(), math.NaN()), {Dropped: Unsampled}}
 	gs[0].Members[0].Parts = []Part{{Name: "exact", Value: 0, Scored: true}, {Name: "judge", Why: "timeout"}}
-	gs[0].Members[1].Parts = []Part{{Name: "exact", Value: 1, Scored: true}}
+	gs[0].Members[1].Parts = []Part{{Name: "exact", Value: 1, Scored: true}, {Name: "judge", Why: "no compiler at 10:32"}}
 	gs[1].Members[0].Tokens, gs[1].Members[0].Logprobs, gs[1].Members[0].Stop = []int32{1, 2, 3}, []float64{-1, -2, -3}, Cut
 	if err := Weigh(gs, r, a); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
-		"reward/mean": 0.75, "reward/exact/mean": 0.5, "reward/judge/unscored/timeout": 1, "reward/unscored": 2,
+		"reward/mean": 0.75, "reward/exact/mean": 0.5, "reward/judge/unscored/timeout": 1, "reward/judge/unscored/other": 1, "reward/unscored": 2,
 		"groups": 4, "groups/trained": 1, "groups/too_few": 1, "groups/unsampled": 1, "groups/zero_variance_fraction": 1.0 / 3,
 		"completion/length": 8.0 / 6, "completion/truncated_fraction": 1.0 / 6, "entropy/sampled": 11.0 / 8,
 	}

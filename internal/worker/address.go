@@ -34,6 +34,9 @@ type Address struct {
 	Concurrency int
 	// Transport carries requests; nil is the usual one.
 	Transport http.RoundTripper
+	// Trouble is told why an attempt at a request has brought no result, with one of the reasons of a Lost; nil for nobody. It
+	// is called from several goroutines.
+	Trouble func(reason, msg string)
 }
 
 // Server asks an address. It is safe for concurrent use.
@@ -69,11 +72,19 @@ func (s *Server) Ask(ctx context.Context, typ, key string, body []byte) (json.Ra
 			return &Fatal{s.name() + ": " + msg}
 		} else if msg != "" && r.Retry {
 			return &tryAgain{reason: Failed, msg: msg}
+		} else if msg != "" {
+			s.trouble(Failed, msg)
 		}
 		out = r.raw
 		return nil
 	})
 	return out, err
+}
+
+func (s *Server) trouble(reason, msg string) {
+	if s.address.Trouble != nil {
+		s.address.Trouble(reason, s.name()+": "+msg)
+	}
 }
 
 // name is the address as it may be printed.
@@ -122,6 +133,7 @@ func (s *Server) post(ctx context.Context, key string, body func(attempt int) ([
 		if !errors.As(err, &last) {
 			return err
 		}
+		s.trouble(last.reason, last.msg)
 	}
 	return &Lost{last.reason, s.name() + ": " + last.msg}
 }

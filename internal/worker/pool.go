@@ -29,7 +29,7 @@ type Pool struct {
 // request is one to be answered, by whichever process.
 type request struct {
 	ctx     context.Context
-	typ     string
+	typ     string // empty: nothing is asked, a process is to be there
 	body    []byte
 	attempt int
 	result  chan outcome // holds one
@@ -40,7 +40,7 @@ type outcome struct {
 	err   error
 }
 
-// Start makes a pool; its processes start when they are first needed. Close ends them, and so does the end of ctx.
+// Start makes a pool; its processes start when they are first needed, or by Ready. Close ends them, and so does the end of ctx.
 func Start(ctx context.Context, c Command) *Pool {
 	p := &Pool{command: c, in: make(chan *request), out: make(chan *request), failed: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(ctx)
@@ -60,7 +60,11 @@ func (p *Pool) Close() {
 // Ask sends a request of a type, whose other keys are those of body, a JSON object, and returns the reply, a JSON object. The
 // error is a *Lost after all retries, a *Fatal when asking on is of no use, or that of ctx.
 func (p *Pool) Ask(ctx context.Context, typ string, body []byte) (json.RawMessage, error) {
-	r := &request{ctx: ctx, typ: typ, body: body, result: make(chan outcome, 1)}
+	return p.ask(&request{ctx: ctx, typ: typ, body: body, result: make(chan outcome, 1)})
+}
+
+func (p *Pool) ask(r *request) (json.RawMessage, error) {
+	ctx := r.ctx
 	select {
 	case p.in <- r:
 	case <-p.failed:
@@ -80,6 +84,13 @@ func (p *Pool) Ask(ctx context.Context, typ string, body []byte) (json.RawMessag
 	case <-p.ctx.Done():
 		return nil, context.Cause(p.ctx)
 	}
+}
+
+// Ready starts one process, unless there is one that works, and waits until it can be asked. The error is a *Fatal where it can't
+// be, or that of ctx.
+func (p *Pool) Ready(ctx context.Context) error {
+	_, err := p.ask(&request{ctx: ctx, result: make(chan outcome, 1)})
+	return err
 }
 
 func (p *Pool) why() error {
@@ -111,6 +122,7 @@ func (p *Pool) queue() {
 
 // again queues a request once more, or ends it where it had its retries.
 func (p *Pool) again(r *request, reason, msg string) {
+	p.trouble(reason, msg)
 	r.attempt++
 	if r.attempt > p.command.Retries {
 		r.result <- outcome{err: &Lost{reason, msg}}
@@ -123,6 +135,12 @@ func (p *Pool) requeue(r *request) {
 	select {
 	case p.in <- r:
 	case <-p.ctx.Done():
+	}
+}
+
+func (p *Pool) trouble(reason, msg string) {
+	if p.command.Trouble != nil {
+		p.command.Trouble(reason, msg)
 	}
 }
 
@@ -290,6 +308,10 @@ func (a *attendance) next() time.Time {
 }
 
 func (a *attendance) send(r *request) {
+	if r.typ == "" {
+		r.result <- outcome{}
+		return
+	}
 	a.last++
 	head := map[string]any{"v": version, "id": a.last, "type": r.typ, "attempt": r.attempt}
 	f, err := frame(head, []string{"v", "id", "type", "attempt"}, r.body, a.pool.command.mostBytes())
@@ -326,6 +348,9 @@ func (a *attendance) take(line []byte) bool {
 	case msg != "" && r.Retry:
 		a.pool.again(o.request, Failed, msg)
 	default:
+		if msg != "" {
+			a.pool.trouble(Failed, msg)
+		}
 		o.result <- outcome{reply: r.raw}
 	}
 	return true

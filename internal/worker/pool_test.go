@@ -281,3 +281,43 @@ func TestNumbersThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+func TestReadyStartsAProgramOrSaysWhyNot(t *testing.T) {
+	p := opened(t, command("plain", ""))
+	for range 2 { // the second is a process that is there
+		if err := p.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := score(t, p, "abc"); err != nil || got != 3.0 {
+		t.Errorf("scored %v, %v after it was ready", got, err)
+	}
+	c := command("plain", "")
+	c.Args = []string{filepath.Join(t.TempDir(), "nothing")}
+	var fatal *Fatal
+	if err := opened(t, c).Ready(t.Context()); !errors.As(err, &fatal) || !strings.Contains(fatal.Msg, "nothing") {
+		t.Errorf("a program that is not there is ready: %v", err)
+	}
+}
+
+func TestEachAttemptWithoutAResultIsTold(t *testing.T) {
+	told := make(chan string, 9)
+	c := command("second attempt", "")
+	c.Trouble = func(reason, msg string) { told <- reason + ": " + msg }
+	if got, err := score(t, opened(t, c), "abc"); err != nil || got != 1.0 {
+		t.Fatalf("scored %v, %v", got, err)
+	}
+	c = command("says", `{"v":1,"id":1,"error":"no token hunter2"}`)
+	c.Trouble, c.Secrets = func(reason, msg string) { told <- reason + ": " + msg }, []string{"hunter2"}
+	if _, err := score(t, opened(t, c), "abc"); err != nil {
+		t.Fatal(err)
+	}
+	close(told)
+	var got []string
+	for line := range told {
+		got = append(got, line)
+	}
+	if want := []string{"died: it ended", "error: no token …"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}

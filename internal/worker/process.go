@@ -33,6 +33,9 @@ type Command struct {
 	MaxFrame int
 	// Log is told each line of stderr; nil for nobody. It is called from several goroutines.
 	Log func(line string)
+	// Trouble is told why an attempt at a request has brought no result, with one of the reasons of a Lost; nil for nobody. It
+	// is called from several goroutines.
+	Trouble func(reason, msg string)
 }
 
 // Grace is how long a process has to leave after its stdin was closed, and again after SIGTERM.
