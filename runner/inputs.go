@@ -119,7 +119,6 @@ func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) 
 	}
 	no(r.Advantage.KLCoef > 0, "advantage.kl_coef", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
 	no(r.Advantage.ImportanceCap != nil, "advantage.importance_cap", "use null; the clip thresholds of the loss bound a ratio that is off")
-	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
 	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
 }
 

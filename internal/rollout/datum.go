@@ -10,7 +10,7 @@ func Datum(prompt []int32, m Member, group int) loss.Datum {
 	ids = append(append(ids, prompt...), m.Tokens...)
 	n, lead := len(ids)-1, len(prompt)-1
 	d := loss.Datum{
-		Input: ids[:n], Targets: ids[1:], Group: group,
+		Input: ids[:n], Targets: ids[1:], Group: group, RoutedExperts: m.RoutedExperts,
 		Weights: make([]float64, n), Advantages: make([]float64, n), OldLogprobs: make([]float64, n),
 	}
 	copy(d.OldLogprobs[lead:], m.Logprobs)
