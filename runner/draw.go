@@ -89,7 +89,27 @@ func (f *fromRollouts) one(ctx context.Context, b int, under served) error {
 	if err != nil {
 		return err
 	}
+	if err := f.compare(ctx, b, d); err != nil {
+		return err
+	}
 	return f.store(b, d, draws, under)
+}
+
+// compare gives what is trained of a batch its log-probabilities under the reference, where there is one.
+func (f *fromRollouts) compare(ctx context.Context, b int, d *drawn) error {
+	data := rollout.Step(d.groups)
+	if f.r.anchor == nil || len(data) == 0 {
+		return nil
+	}
+	rows, err := f.r.anchor.score(ctx, b*f.per, data)
+	if err != nil {
+		return err
+	}
+	if err := rollout.Compare(d.groups, rows); err != nil {
+		return fmt.Errorf("score the reference: %w", err)
+	}
+	d.metrics = rollout.Metrics(d.groups)
+	return nil
 }
 
 // draw samples the prompts of a batch, and under dynamic sampling others until it is full of groups that train.

@@ -24,6 +24,7 @@ type past struct {
 	tried     notCreatedRecord // the last create of a session that made nothing
 	triedGen  int              // the session that it was for
 	gens      []*generation
+	anchors   int // sessions asked for that are compared with beside those
 	steps     []measured
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
@@ -173,6 +174,10 @@ func into[T any](data []byte, keep func(T)) error {
 }
 
 func (p *past) create(v createRecord) {
+	if v.What == aReference {
+		p.anchors++
+		return
+	}
 	p.unclear = &v
 	if v.What != aSession {
 		p.asked = append(p.asked, v)
@@ -277,6 +282,9 @@ func (p *past) cut(done int) {
 }
 
 func (p *past) created(v createdRecord) {
+	if v.What == aReference {
+		return
+	}
 	if c := p.open(v.What); c != nil && c.Attempt == v.Attempt {
 		p.unclear = nil
 	}
@@ -292,6 +300,9 @@ func (p *past) created(v createdRecord) {
 
 // notCreated takes back a session that was never made. What its create has cut off stays cut off.
 func (p *past) notCreated(v notCreatedRecord) {
+	if v.What == aReference {
+		return
+	}
 	p.unclear = nil
 	if v.What == aResource && v.Why == whySettled {
 		p.settled = append(p.settled, v.Attempt)

@@ -80,6 +80,8 @@ type decided struct {
 const (
 	aResource = "resource"
 	aSession  = "session"
+	// aReference is a session that a run which samples compares with, beside the one that trains.
+	aReference = "reference session"
 )
 
 // createRecord: Known and ServerTime are of a resource, Gen, From and Reason of a session.
