@@ -41,6 +41,9 @@ func (r *run) hold(ctx, stop context.Context) error {
 		return nil
 	}
 	r.anchor = &anchor{r: r, stop: stop}
+	if r.from >= r.until { // what is left is to save
+		return nil
+	}
 	return r.anchor.open(ctx)
 }
 
@@ -69,11 +72,8 @@ func (a *anchor) score(ctx context.Context, step int, data []loss.Datum) (rows [
 }
 
 func (a *anchor) ask(step int, data []loss.Datum) ([][]float64, error) {
-	most := a.r.limits.MaxBatch
-	if most <= 0 {
-		most = sequencesARequest
-	}
-	items, err := scoring(a.waits, a.session, slot{step: step, kind: kindReference}, slices.Collect(slices.Chunk(data, most)))
+	parts := slices.Collect(slices.Chunk(data, a.r.mostSequences()))
+	items, err := scoring(a.waits, a.session, slot{step: step, kind: kindReference}, parts)
 	if err != nil {
 		return nil, err
 	}

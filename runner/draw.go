@@ -101,6 +101,9 @@ func (f *fromRollouts) compare(ctx context.Context, b int, d *drawn) error {
 	if f.r.anchor == nil || len(data) == 0 {
 		return nil
 	}
+	for i := range data {
+		data[i].RoutedExperts = "" // the reference routes by its own weights
+	}
 	rows, err := f.r.anchor.score(ctx, b*f.per, data)
 	if err != nil {
 		return err

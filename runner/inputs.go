@@ -114,7 +114,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 
 // unbuiltRollout names what the loop that samples does not do yet.
 func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) {
-	no(r.Advantage.ImportanceCap != nil, "advantage.importance_cap", "use null; the clip thresholds of the loss bound a ratio that is off")
 	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
 }
 

@@ -89,7 +89,7 @@ func scoring(ctx context.Context, s Session, from slot, parts [][]loss.Datum) ([
 func scoringPass(data []loss.Datum) Forward {
 	f := Forward{Loss: &loss.CrossEntropy{}, Data: make([]loss.Datum, len(data)), Logprobs: true}
 	for i, d := range data {
-		f.Data[i] = loss.Datum{Input: d.Input, Targets: d.Targets, Weights: slices.Repeat([]float64{1}, len(d.Targets))}
+		f.Data[i] = loss.Datum{Input: d.Input, Targets: d.Targets, Weights: slices.Repeat([]float64{1}, len(d.Targets)), RoutedExperts: d.RoutedExperts}
 	}
 	return f
 }

@@ -29,6 +29,7 @@ type past struct {
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
 	rollouts  map[int]rolloutRecord // by batch: those sampled under weights of the lineage
+	scored    map[int]scoredRecord  // by batch: those scored by the last session before they train
 	forgotten map[string]string     // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
@@ -70,7 +71,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
+	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, scored: map[int]scoredRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -153,6 +154,9 @@ var readers = map[string]func(p *past, data []byte) error{
 	recRollout: func(p *past, d []byte) error {
 		return into(d, func(v rolloutRecord) { p.rollouts[v.Batch] = v })
 	},
+	recScored: func(p *past, d []byte) error {
+		return into(d, func(v scoredRecord) { p.scored[v.Batch] = v })
+	},
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
@@ -231,6 +235,7 @@ func newGeneration(gen, attempt int, from origin) *generation {
 func (p *past) begin(g *generation) {
 	p.cut(g.from.Done)
 	maps.DeleteFunc(p.rollouts, func(_ int, v rolloutRecord) bool { return v.Version > g.from.Updates })
+	clear(p.scored) // a session begins between batches
 	p.gens = append(p.gens, g)
 }
 

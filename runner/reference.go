@@ -17,6 +17,9 @@ const referencesName = "reference"
 // newGradient is how the recipe's loss reaches the service.
 func (r *run) newGradient() gradient {
 	l := r.in.Recipe.Loss
+	if f, ok := r.batches.(*fromRollouts); ok && r.in.Recipe.Advantage.ImportanceCap != nil {
+		return &capped{remote: remote{l.Params}, r: r, source: f, cap: *r.in.Recipe.Advantage.ImportanceCap}
+	}
 	if r.in.Recipe.Loop() != loss.Preference {
 		return remote{l.Params}
 	}
