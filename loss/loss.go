@@ -31,6 +31,9 @@ type Datum struct {
 	// Mismatched marks a sequence of kto that pairs a prompt with another prompt's completion: it is scored for the KL term
 	// alone, and gets no gradient.
 	Mismatched bool
+	// RoutedExperts is the key of the experts that sampling chose, which training then takes; empty: its own. No loss looks
+	// at it.
+	RoutedExperts string
 }
 
 // Result is of a whole optimiser step: Value is what is minimised, Grads is [B][T], the derivative of Value by each

@@ -416,7 +416,8 @@ type Advantage struct {
 	ZeroVariance string `yaml:"zero_variance" default:"drop" validate:"oneof=drop keep"`
 	// KLCoef weighs the KL to the reference inside the reward.
 	KLCoef float64 `yaml:"kl_coef" default:"0.0" validate:"gte=0"`
-	// ImportanceCap truncates importance weights; null is off.
+	// ImportanceCap bounds a weight of each token: the trainer's probability before the batch is trained over that of
+	// sampling; null is off.
 	ImportanceCap *float64 `yaml:"importance_cap" validate:"omitempty,gt=0"`
 }
 

@@ -37,6 +37,7 @@ func (d *decoder) rollouts(n *node) {
 	if d.loop == loss.Reinforcement {
 		d.groups()
 		d.rewards()
+		d.beside()
 	}
 }
 
@@ -77,6 +78,20 @@ func (d *decoder) groups() {
 		if strings.HasPrefix(p[1], "group") || p[1] == "leave_one_out" {
 			d.refuse("rollout.group_size", "1 leaves no group for %s: %s; every advantage would be 0", p[0], p[1])
 		}
+	}
+}
+
+// beside: the reference of a run that samples is a session beside the one that trains.
+func (d *decoder) beside() {
+	if !d.full {
+		return
+	}
+	const why = "compares with a reference, which is a session beside the one that trains, and full weights have one session a resource; use 0, or lora_config"
+	if a := d.r.Advantage; a != nil && a.KLCoef > 0 {
+		d.refuse("advantage.kl_coef", why)
+	}
+	if g, ok := d.r.Loss.Params.(*loss.GRPO); ok && g.Beta > 0 {
+		d.refuse("loss.params.beta", why)
 	}
 }
 

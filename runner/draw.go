@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -88,7 +89,30 @@ func (f *fromRollouts) one(ctx context.Context, b int, under served) error {
 	if err != nil {
 		return err
 	}
+	if err := f.compare(ctx, b, d); err != nil {
+		return err
+	}
 	return f.store(b, d, draws, under)
+}
+
+// compare gives what is trained of a batch its log-probabilities under the reference, where there is one.
+func (f *fromRollouts) compare(ctx context.Context, b int, d *drawn) error {
+	data := rollout.Step(d.groups)
+	if f.r.anchor == nil || len(data) == 0 {
+		return nil
+	}
+	for i := range data {
+		data[i].RoutedExperts = "" // the reference routes by its own weights
+	}
+	rows, err := f.r.anchor.score(ctx, b*f.per, data)
+	if err != nil {
+		return err
+	}
+	if err := rollout.Compare(d.groups, rows); err != nil {
+		return fmt.Errorf("score the reference: %w", err)
+	}
+	d.metrics = rollout.Metrics(d.groups)
+	return nil
 }
 
 // draw samples the prompts of a batch, and under dynamic sampling others until it is full of groups that train.
@@ -108,7 +132,7 @@ func (f *fromRollouts) draw(ctx, wanted context.Context, b int, under served) (*
 			return nil, 0, &journalError{fmt.Errorf("journal the rollout batch: %w", err)}
 		}
 		q := question{set: f.r.in.Train, kind: kindSample, step: b * f.per, from: draws * size, rows: rows, name: fmt.Sprintf("b%d", b),
-			n: ro.GroupSize, params: ro.SamplingParams, seeded: ro.Seeded, under: under, tries: ro.OnError.Retries + 1}
+			n: ro.GroupSize, params: ro.SamplingParams, seeded: ro.Seeded, experts: ro.ReplayRoutedExperts, under: under, tries: ro.OnError.Retries + 1}
 		groups, places, err := f.r.ask(ctx, wanted, q)
 		if err != nil {
 			return nil, 0, err
@@ -170,17 +194,18 @@ func hashRows(rows []int) string {
 
 // question is prompts to sample completions of.
 type question struct {
-	set    *dataset.Set
-	rows   []int // in set
-	kind   string
-	step   int    // of the slots
-	from   int    // index of the first slot, in prompts
-	name   string // of the samples, before .p and .m
-	n      int    // completions a prompt
-	params recipe.Sampling
-	seeded bool
-	under  served
-	tries  int
+	set     *dataset.Set
+	rows    []int // in set
+	kind    string
+	step    int    // of the slots
+	from    int    // index of the first slot, in prompts
+	name    string // of the samples, before .p and .m
+	n       int    // completions a prompt
+	params  recipe.Sampling
+	seeded  bool
+	under   served
+	tries   int
+	experts bool // with the keys of those that are chosen
 }
 
 // ask samples and grades. Requests are sent under ctx, so that they land whatever becomes of the batch, and waited for under
@@ -230,7 +255,7 @@ func (r *run) group(ctx, wanted context.Context, q question, i int) (rollout.Gro
 		return rollout.Group{}, "", nil, drifted(err)
 	}
 	g := rollout.Group{Row: q.rows[i], Prompt: p.IDs}
-	op, requests := Sample{Prompts: [][]int32{p.IDs}, Params: q.params, N: q.n}, 1
+	op, requests := Sample{Prompts: [][]int32{p.IDs}, Params: q.params, N: q.n, RoutedExperts: q.experts}, 1
 	if q.seeded {
 		op.N, requests = 1, q.n
 	}
@@ -275,7 +300,7 @@ func (r *run) sampled(ctx, wanted context.Context, s slot, op Sample, q question
 		s.attempt = ops[0].slot.attempt + 1
 		res, err := ops[0].wait(wanted)
 		if err == nil {
-			if err = r.fits(res.Samples, op.N, q.under.version); err == nil {
+			if err = r.fits(res.Samples, op, q.under.version); err == nil {
 				return res.Samples[0], nil
 			}
 		} else if costs(failureOf(err), false) != askAgain {
@@ -287,9 +312,12 @@ func (r *run) sampled(ctx, wanted context.Context, s slot, op Sample, q question
 }
 
 // fits says why completions are not to be learnt from: there are others than were asked for, or other weights drew them.
-func (r *run) fits(all []rollout.Samples, n int, version int64) error {
-	if len(all) != 1 || len(all[0].Sequences) != n {
-		return fmt.Errorf("the answer has not the %d completions that were asked for", n)
+func (r *run) fits(all []rollout.Samples, op Sample, version int64) error {
+	if len(all) != 1 || len(all[0].Sequences) != op.N {
+		return fmt.Errorf("the answer has not the %d completions that were asked for", op.N)
+	}
+	if op.RoutedExperts && slices.ContainsFunc(all[0].Sequences, func(s rollout.Sequence) bool { return s.RoutedExperts == "" }) {
+		return fmt.Errorf("a completion has no routed_experts_key: where %s is no mixture of experts, set rollout.replay_routed_experts to false", r.in.Recipe.BaseModel)
 	}
 	if len(all[0].Segments) == 0 {
 		return errors.New("the answer does not say which version of the weights has sampled")

@@ -60,7 +60,7 @@ var guards = []struct {
 		{"settle.go", "if s.kind == kindOptimStep && at >= in.Expect {", "if s.kind == kindOptimStep && at >= in.Expect && !without(%q) {"},
 	}, "TestAnAppliedStepIsInferred", "its key was executed before"},
 	{"version of samples", []change{
-		{"draw.go", "if err = r.fits(res.Samples, op.N, q.under.version); err == nil {", "if err = r.fits(res.Samples, op.N, q.under.version); err == nil || without(%q) {"},
+		{"draw.go", "if err = r.fits(res.Samples, op, q.under.version); err == nil {", "if err = r.fits(res.Samples, op, q.under.version); err == nil || without(%q) {"},
 	}, "TestSamplingFaults/a_sample_is_of_other_weights", "a completion is of version 7, the batch of"},
 	{"another writer", []change{
 		{"settle.go", "	case at > sent:\n", "	case at > sent && !without(%q):\n"},

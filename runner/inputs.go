@@ -116,12 +116,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 
 // unbuiltRollout names what the loop that samples does not do yet.
 func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) {
-	if g, ok := r.Loss.Params.(*loss.GRPO); ok {
-		no(g.Beta > 0, "loss.params.beta", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
-	}
-	no(r.Advantage.KLCoef > 0, "advantage.kl_coef", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
-	no(r.Advantage.ImportanceCap != nil, "advantage.importance_cap", "use null; the clip thresholds of the loss bound a ratio that is off")
-	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
 	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
 }
 

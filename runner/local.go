@@ -71,11 +71,11 @@ func (g local) begin(ctx, stop context.Context, r *run) error {
 // prepare makes the requests that score the step.
 func (g local) prepare(ctx context.Context, s Session, step int, b Batch) ([]item, error) {
 	parts := append(slices.Clone(b.Parts), g.cut(g.companions(b.data()))...)
-	return g.scoring(ctx, s, slot{step: step, kind: kindForward}, parts)
+	return scoring(ctx, s, slot{step: step, kind: kindForward}, parts)
 }
 
 // scoring makes the requests that score parts, from slot on.
-func (g local) scoring(ctx context.Context, s Session, from slot, parts [][]loss.Datum) ([]item, error) {
+func scoring(ctx context.Context, s Session, from slot, parts [][]loss.Datum) ([]item, error) {
 	items := make([]item, len(parts))
 	for i, part := range parts {
 		p, err := s.Prepare(ctx, scoringPass(part))
@@ -91,7 +91,7 @@ func (g local) scoring(ctx context.Context, s Session, from slot, parts [][]loss
 func scoringPass(data []loss.Datum) Forward {
 	f := Forward{Loss: &loss.CrossEntropy{}, Data: make([]loss.Datum, len(data)), Logprobs: true}
 	for i, d := range data {
-		f.Data[i] = loss.Datum{Input: d.Input, Targets: d.Targets, Weights: slices.Repeat([]float64{1}, len(d.Targets))}
+		f.Data[i] = loss.Datum{Input: d.Input, Targets: d.Targets, Weights: slices.Repeat([]float64{1}, len(d.Targets)), RoutedExperts: d.RoutedExperts}
 	}
 	return f
 }
@@ -152,7 +152,7 @@ func (g local) evals(ctx context.Context, r *run, done, updates int) (collect, e
 		return nil, err
 	}
 	parts := append(g.cut(data), g.cut(g.companions(data))...)
-	items, err := g.scoring(ctx, r.session, slot{step: done, kind: kindEval}, parts)
+	items, err := scoring(ctx, r.session, slot{step: done, kind: kindEval}, parts)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the evaluation: %w", err)
 	}

@@ -52,6 +52,8 @@ type (
 		Params  recipe.Sampling
 		N       int
 		Seed    *int64 // nil: none is sent
+		// RoutedExperts asks for the key of the experts that are chosen.
+		RoutedExperts bool
 	}
 	// Save makes a checkpoint: for training on, or for inference.
 	Save struct{ Inference bool }

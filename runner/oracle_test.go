@@ -44,6 +44,7 @@ var members = map[string]string{
 	"stopped":     "what:string id:string why?:string",
 	"batch":       "batch:number draw:number prompts_sha256:string version:number",
 	"rollout":     "batch:number gen:number draws:number file:string sha256:string version:number weights_version:number kept:number dropped:number",
+	"scored":      "batch:number gen:number file:string sha256:string",
 	"salvage":     "kept:string line:number offset:number bytes:number",
 	"end":         "outcome:string code?:string step:number released:array unsaved:number",
 }

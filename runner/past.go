@@ -24,10 +24,12 @@ type past struct {
 	tried     notCreatedRecord // the last create of a session that made nothing
 	triedGen  int              // the session that it was for
 	gens      []*generation
+	anchors   int // sessions asked for that are compared with beside those
 	steps     []measured
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
 	rollouts  map[int]rolloutRecord // by batch: those sampled under weights of the lineage
+	scored    map[int]scoredRecord  // by batch: those scored by the last session before they train
 	forgotten map[string]string     // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
@@ -69,7 +71,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
+	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, scored: map[int]scoredRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -152,6 +154,9 @@ var readers = map[string]func(p *past, data []byte) error{
 	recRollout: func(p *past, d []byte) error {
 		return into(d, func(v rolloutRecord) { p.rollouts[v.Batch] = v })
 	},
+	recScored: func(p *past, d []byte) error {
+		return into(d, func(v scoredRecord) { p.scored[v.Batch] = v })
+	},
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
@@ -173,6 +178,10 @@ func into[T any](data []byte, keep func(T)) error {
 }
 
 func (p *past) create(v createRecord) {
+	if v.What == aReference {
+		p.anchors++
+		return
+	}
 	p.unclear = &v
 	if v.What != aSession {
 		p.asked = append(p.asked, v)
@@ -226,6 +235,7 @@ func newGeneration(gen, attempt int, from origin) *generation {
 func (p *past) begin(g *generation) {
 	p.cut(g.from.Done)
 	maps.DeleteFunc(p.rollouts, func(_ int, v rolloutRecord) bool { return v.Version > g.from.Updates })
+	clear(p.scored) // a session begins between batches
 	p.gens = append(p.gens, g)
 }
 
@@ -277,6 +287,9 @@ func (p *past) cut(done int) {
 }
 
 func (p *past) created(v createdRecord) {
+	if v.What == aReference {
+		return
+	}
 	if c := p.open(v.What); c != nil && c.Attempt == v.Attempt {
 		p.unclear = nil
 	}
@@ -292,6 +305,9 @@ func (p *past) created(v createdRecord) {
 
 // notCreated takes back a session that was never made. What its create has cut off stays cut off.
 func (p *past) notCreated(v notCreatedRecord) {
+	if v.What == aReference {
+		return
+	}
 	p.unclear = nil
 	if v.What == aResource && v.Why == whySettled {
 		p.settled = append(p.settled, v.Attempt)

@@ -30,6 +30,7 @@ const (
 	recSalvage    = "salvage"
 	recBatch      = "batch"
 	recRollout    = "rollout"
+	recScored     = "scored"
 )
 
 type runRecord struct {
@@ -80,6 +81,8 @@ type decided struct {
 const (
 	aResource = "resource"
 	aSession  = "session"
+	// aReference is a session that a run which samples compares with, beside the one that trains.
+	aReference = "reference session"
 )
 
 // createRecord: Known and ServerTime are of a resource, Gen, From and Reason of a session.
@@ -230,6 +233,14 @@ type rolloutRecord struct {
 	Served  int64  `json:"weights_version"`
 	Kept    int    `json:"kept"` // groups
 	Dropped int    `json:"dropped"`
+}
+
+// scoredRecord is a rollout batch whose log-probabilities under the session that trains, before its first step, are on disk.
+type scoredRecord struct {
+	Batch  int    `json:"batch"`
+	Gen    int    `json:"gen"`
+	File   string `json:"file"` // in the run folder
+	SHA256 string `json:"sha256"`
 }
 
 // stepRecord is a step of the lineage. Metrics are its part of the metrics line.

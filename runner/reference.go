@@ -17,6 +17,9 @@ const referencesName = "reference"
 // newGradient is how the recipe's loss reaches the service.
 func (r *run) newGradient() gradient {
 	l := r.in.Recipe.Loss
+	if f, ok := r.batches.(*fromRollouts); ok && r.in.Recipe.Advantage.ImportanceCap != nil {
+		return &capped{remote: remote{l.Params}, r: r, source: f, cap: *r.in.Recipe.Advantage.ImportanceCap}
+	}
 	if r.in.Recipe.Loop() != loss.Preference {
 		return remote{l.Params}
 	}
@@ -42,15 +45,8 @@ func (r *run) frozen(ctx context.Context) (space string, err error) {
 		}
 		of["base_weights_ref"] = cmp.Or(res.BaseWeightsRef, *ref)
 	}
-	if id := r.in.Recipe.Reference.CheckpointID; id != nil {
-		of["checkpoint"] = *id
-	} else if s := r.in.Start; s != nil && s.Done > 0 {
-		of["checkpoint"] = s.Origin
-	} else if s != nil {
-		of["checkpoint"] = s.CheckpointID
-	}
-	if of["checkpoint"] == "" {
-		delete(of, "checkpoint")
+	if id := r.frozenAt(); id != "" {
+		of["checkpoint"] = id
 	}
 	return spaceOf(of), nil
 }
@@ -197,7 +193,7 @@ func (p *refPass) flush(ctx context.Context) error {
 	if err := p.first(ctx); err != nil {
 		return err
 	}
-	items, err := p.scoring(ctx, p.r.session, slot{kind: kindReference, index: index}, [][]loss.Datum{chunk})
+	items, err := scoring(ctx, p.r.session, slot{kind: kindReference, index: index}, [][]loss.Datum{chunk})
 	if err != nil {
 		return fmt.Errorf("prepare the scoring of the reference: %w", err)
 	}

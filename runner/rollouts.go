@@ -128,6 +128,9 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 	ro := f.r.in.Recipe.Rollout
 	n := step % f.per % ro.Minibatches
 	data, places := f.share(d, n)
+	if err := f.anchorTo(data); err != nil {
+		return Batch{}, err
+	}
 	b := Batch{Rows: places, Hash: hashData(data), Scale: 1, Sum: 1, Metrics: map[string]float64{}}
 	for k, v := range d.metrics {
 		b.Metrics[k] = v
@@ -154,6 +157,27 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 		b.Parts, b.Losses = append(b.Parts, q.Data), append(b.Losses, q.Loss)
 	}
 	return b, nil
+}
+
+// anchorTo puts the KL to the reference into the advantages of a step, where the recipe has it in the reward; the loss is
+// given the reference only where it asks for it.
+func (f *fromRollouts) anchorTo(data []loss.Datum) error {
+	r := f.r.in.Recipe
+	if coef := r.Advantage.KLCoef; coef > 0 && len(data) > 0 {
+		advantages, _, err := loss.AddKL(data, coef, 0)
+		if err != nil {
+			return err
+		}
+		for i := range data {
+			data[i].Advantages = advantages[i]
+		}
+	}
+	for i := range data {
+		if !inLoss(r.Loss.Params) {
+			data[i].RefLogprobs = nil
+		}
+	}
+	return nil
 }
 
 // share is what minibatch n trains, and where the prompt of each sequence stands.

@@ -81,6 +81,9 @@ func TestKillRolloutsAtEveryRequest(t *testing.T) {
 		{"a batch ahead, two minibatches twice", 41, []string{"rollout.max_policy_lag=1", "rollout.minibatches=2", "rollout.num_iterations=2"}},
 		{"seeded, dynamic", 41, []string{"rollout.seeded=true", "rollout.dynamic_sampling.enabled=true", "train.num_steps=4", "train.epochs=null"}},
 		{"pipeline", 37, []string{"rollout.weight_sync_type=pipeline"}},
+		{"weights of importance", 29, []string{"advantage.importance_cap=2", "rollout.minibatches=2", "rollout.num_iterations=2"}},
+		{"KL in the loss", 23, []string{"loss.params.beta=0.1"}},
+		{"KL in the reward, a batch ahead", 43, []string{"advantage.kl_coef=0.1", "rollout.max_policy_lag=1", "rollout.num_iterations=2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newRollouts(t, c.set...)
@@ -105,7 +108,7 @@ func TestKillRolloutsAtEveryRequest(t *testing.T) {
 // TestRolloutsDieWithTheirDisk kills such a run, or cuts its power, at operations of its disk: the weights are those of the
 // unbroken run bit for bit, in the session that it had.
 func TestRolloutsDieWithTheirDisk(t *testing.T) {
-	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1", "rollout.minibatches=2"}} {
+	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1", "rollout.minibatches=2"}, {"loss.params.beta=0.1", "advantage.kl_coef=0.1"}, {"advantage.importance_cap=2", "rollout.num_iterations=2"}} {
 		b := newRollouts(t, set...)
 		want := b.measured()
 		for i, how := range deaths {
@@ -127,7 +130,7 @@ func TestRolloutsDieWithTheirDisk(t *testing.T) {
 // TestRolloutsRollBack gives a session up in the middle: what follows the checkpoint is sampled again under weights that are
 // its ancestors, or read where it was sampled under those, and the end is that of the unbroken run.
 func TestRolloutsRollBack(t *testing.T) {
-	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1"}, {"rollout.num_iterations=3"}} {
+	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1"}, {"rollout.num_iterations=3"}, {"advantage.importance_cap=2", "rollout.num_iterations=2"}, {"loss.params.beta=0.1", "advantage.kl_coef=0.1"}} {
 		b := newRollouts(t, set...)
 		want := b.measured()
 		b.against(sandbox.Options{}, func(t *testing.T) {

@@ -130,6 +130,9 @@ func hashData(data []loss.Datum) string {
 				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Advantages[t]))
 				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.OldLogprobs[t]))
 			}
+			if d.RefLogprobs != nil {
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.RefLogprobs[t]))
+			}
 		}
 		h.Write(buf)
 	}

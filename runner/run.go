@@ -64,7 +64,8 @@ type run struct {
 	session Session
 	gen     *generation
 	ledger  *ledger
-	wrote   int // the last step whose line is in metrics.jsonl; guarded by mu
+	anchor  *anchor // nil: the run compares with no reference beside
+	wrote   int     // the last step whose line is in metrics.jsonl; guarded by mu
 
 	batches   batches
 	gradient  gradient
@@ -249,6 +250,10 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	closing := r.lease.watch(ctx, halt)
 	defer closing()
 	if err := r.gradient.begin(ctx, watched, r); err != nil {
+		return r.finish(ctx, err)
+	}
+	defer func() { r.anchor.close(ctx) }()
+	if err := r.hold(ctx, watched); err != nil {
 		return r.finish(ctx, err)
 	}
 	doing := "training"

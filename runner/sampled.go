@@ -36,6 +36,8 @@ type completion struct {
 	Dropped   string    `json:"dropped,omitempty"` // why the group is
 	Tokens    []int32   `json:"tokens"`
 	Logprobs  []float64 `json:"logprobs"`
+	Ref       []float64 `json:"ref_logprobs,omitempty"` // of what is trained, where the run compares with a reference
+	Experts   string    `json:"routed_experts_key,omitempty"`
 }
 
 // verdict is what one grader gave.
@@ -61,7 +63,7 @@ func (r *run) written(batch int, d *drawn) ([]byte, error) {
 		for j, m := range g.Members {
 			c.Member, c.Text, c.Stop, c.Count, c.Version = j, m.Text, string(m.Stop), len(m.Tokens), m.Version
 			c.Reward, c.Unscored, c.Advantage, c.Trained = m.Reward, m.Unscored, m.Advantage, m.Trained
-			c.Tokens, c.Logprobs, c.Rewards = m.Tokens, m.Logprobs, nil
+			c.Tokens, c.Logprobs, c.Ref, c.Experts, c.Rewards = m.Tokens, m.Logprobs, m.Ref, m.RoutedExperts, nil
 			for _, p := range m.Parts {
 				c.Rewards = append(c.Rewards, verdict(p))
 			}
@@ -91,6 +93,9 @@ func (f *fromRollouts) store(b int, d *drawn, draws int, under served) error {
 	}
 	r.note(func(p *past) { p.rollouts[b] = rec })
 	r.ledger.forget(func(s slot) bool { return s.kind == kindSample && s.step == b*f.per })
+	if r.anchor != nil {
+		r.anchor.stored(b * f.per)
+	}
 	f.change(func() { f.stored[b] = d })
 	r.show(b*f.per, d)
 	return nil
@@ -152,7 +157,7 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 	if c.Member < 0 {
 		return nil
 	}
-	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop)}, Text: c.Text,
+	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop), RoutedExperts: c.Experts}, Ref: c.Ref, Text: c.Text,
 		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Trained: c.Trained}
 	for _, v := range c.Rewards {
 		m.Parts = append(m.Parts, rollout.Part(v))

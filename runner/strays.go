@@ -91,8 +91,20 @@ func (r *run) settleSession(ctx, stop context.Context) error {
 	}
 	name := r.sessionSpec(g).DisplayName
 	r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("a session was asked for, and no answer seen: looking for it, for %v at most", lookSession)})
-	found := ""
-	err := r.sought(stop, lookSession, func() (bool, error) {
+	found, err := r.named(ctx, stop, name)
+	if err != nil {
+		return err
+	}
+	if found == "" {
+		return r.nothing(*c, whySettled)
+	}
+	r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("session %s is what a create without an answer has made: it is taken", found)})
+	return r.opened(found, c.Attempt, "adopted")
+}
+
+// named waits for a session of that name to be seen on the resource; empty: it is not.
+func (r *run) named(ctx, stop context.Context, name string) (found string, err error) {
+	err = r.sought(stop, lookSession, func() (bool, error) {
 		all, err := r.world.Backend.Sessions(ctx, r.lease.id)
 		if err != nil {
 			return false, fmt.Errorf("list the sessions of resource %s: %w", r.lease.id, err)
@@ -105,13 +117,9 @@ func (r *run) settleSession(ctx, stop context.Context) error {
 		return found != "", nil
 	})
 	if err != nil {
-		return fmt.Errorf("look for what the create of the session has made: %w", err)
+		return "", fmt.Errorf("look for what the create of the session has made: %w", err)
 	}
-	if found == "" {
-		return r.nothing(*c, whySettled)
-	}
-	r.tell(Event{Kind: WarnEvent, Done: r.past.done(), Text: fmt.Sprintf("session %s is what a create without an answer has made: it is taken", found)})
-	return r.opened(found, c.Attempt, "adopted")
+	return found, nil
 }
 
 // ours says whether a session was made by this run.

@@ -1,6 +1,11 @@
 package rollout
 
-import "trainer/loss"
+import (
+	"fmt"
+	"slices"
+
+	"trainer/loss"
+)
 
 // Datum is the sequence that m is trained as, behind its prompt, [T] = P + len(m.Tokens) - 1 positions: entry t speaks of
 // predicting token t+1, so that the first P-1 positions, which predict the prompt, have weight 0, and the completion's
@@ -10,10 +15,14 @@ func Datum(prompt []int32, m Member, group int) loss.Datum {
 	ids = append(append(ids, prompt...), m.Tokens...)
 	n, lead := len(ids)-1, len(prompt)-1
 	d := loss.Datum{
-		Input: ids[:n], Targets: ids[1:], Group: group,
+		Input: ids[:n], Targets: ids[1:], Group: group, RoutedExperts: m.RoutedExperts,
 		Weights: make([]float64, n), Advantages: make([]float64, n), OldLogprobs: make([]float64, n),
 	}
 	copy(d.OldLogprobs[lead:], m.Logprobs)
+	if m.Ref != nil {
+		d.RefLogprobs = make([]float64, n)
+		copy(d.RefLogprobs[lead:], m.Ref)
+	}
 	for t := lead; t < n; t++ {
 		d.Weights[t], d.Advantages[t] = 1, m.Advantage
 	}
@@ -34,6 +43,30 @@ func Step(groups []Group) []loss.Datum {
 		}
 	}
 	return data
+}
+
+// Compare gives the members that Step makes sequences of their log-probabilities under the reference: rows [B][T] are those of
+// the sequences, in order. An error says that rows do not fit.
+func Compare(groups []Group, rows [][]float64) error {
+	n := 0
+	for _, g := range groups {
+		for j := range g.Members {
+			m := &g.Members[j]
+			if g.Dropped != Kept || !m.Trained {
+				continue
+			}
+			lead, want := len(g.Prompt)-1, len(g.Prompt)+len(m.Tokens)-1
+			if n >= len(rows) || len(rows[n]) != want {
+				return fmt.Errorf("the log-probabilities of sequence %d are not the %d of its tokens", n, want)
+			}
+			m.Ref = slices.Clone(rows[n][lead:])
+			n++
+		}
+	}
+	if n != len(rows) {
+		return fmt.Errorf("%d sequences were scored, of %d", len(rows), n)
+	}
+	return nil
 }
 
 // Minibatch is number i, in [0, n), of n nearly equal shares of the groups that train something; groups stay whole, and

@@ -38,7 +38,8 @@ type Member struct {
 	Unscored  string
 	Parts     []Part
 	Advantage float64
-	Trained   bool // it is in the loss
+	Trained   bool      // it is in the loss
+	Ref       []float64 // [T], natural logs of its tokens under the reference; nil: there is none
 }
 
 // Part is what one grader gave, before clip and weight; Why where it gave nothing, or says more.

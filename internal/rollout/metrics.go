@@ -10,13 +10,14 @@ import (
 // none: reward/mean of the totals, reward/<grader>/mean of each grader before clip and weight. Counts: reward/unscored,
 // reward/<grader>/unscored/<grader.Reason>, groups, groups/trained, groups/too_few, groups/unsampled. groups/zero_variance_fraction
 // is of the sampled groups, completion/length in tokens, completion/truncated_fraction of the completions,
-// entropy/sampled the mean of −q over the sampled tokens, an estimate of the entropy of the weights that sampled.
+// kl/reference the mean of q − ρ over the tokens that are compared with a reference, an estimate of the KL of the weights that
+// sampled to it, absent where there is none; entropy/sampled the mean of −q over the sampled tokens, an estimate of the entropy of the weights that sampled.
 func Metrics(groups []Group) map[string]float64 {
 	var (
-		reward, length, cut, entropy mean
-		parts                        = map[string]*mean{}
-		counts                       = map[string]float64{"reward/unscored": 0, "groups": float64(len(groups)), "groups/trained": 0}
-		flat                         mean
+		reward, length, cut, entropy, kl mean
+		parts                            = map[string]*mean{}
+		counts                           = map[string]float64{"reward/unscored": 0, "groups": float64(len(groups)), "groups/trained": 0}
+		flat                             mean
 	)
 	for _, g := range groups {
 		switch g.Dropped {
@@ -33,6 +34,9 @@ func Metrics(groups []Group) map[string]float64 {
 			cut.add(truth(m.Stop == Cut))
 			for _, q := range m.Logprobs {
 				entropy.add(-q)
+			}
+			for t, ref := range m.Ref {
+				kl.add(m.Logprobs[t] - ref)
 			}
 			if m.Unscored != "" {
 				counts["reward/unscored"]++
@@ -56,6 +60,7 @@ func Metrics(groups []Group) map[string]float64 {
 	length.put(out, "completion/length")
 	cut.put(out, "completion/truncated_fraction")
 	entropy.put(out, "entropy/sampled")
+	kl.put(out, "kl/reference")
 	flat.put(out, "groups/zero_variance_fraction")
 	for name, m := range parts {
 		m.put(out, "reward/"+name+"/mean")

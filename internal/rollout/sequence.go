@@ -5,6 +5,8 @@ type Sequence struct {
 	Tokens   []int32   // [T], the token that ended it included where the service returns that
 	Logprobs []float64 // [T], natural logs under the weights that sampled
 	Stop     Stop
+	// RoutedExperts is the key of the experts that sampling chose, opaque; empty: none was given.
+	RoutedExperts string
 }
 
 // Stop is why a completion ended.

@@ -71,7 +71,7 @@ func (s *session) forward(ctx context.Context, op runner.Forward) (body []byte, 
 		}
 		f.Samples[i] = wire.Sample{
 			Tokens: d.Input, Targets: d.Targets, Weights: d.Weights,
-			Logprobs: d.OldLogprobs, Advantages: d.Advantages, RefLogprobs: d.RefLogprobs,
+			Logprobs: d.OldLogprobs, Advantages: d.Advantages, RefLogprobs: d.RefLogprobs, RoutedExpertsKey: d.RoutedExperts,
 		}
 	}
 	// An uploaded body has no flags: they belong to the POST.

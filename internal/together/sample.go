@@ -17,7 +17,7 @@ func (s *session) sample(ctx context.Context, op runner.Sample) (body []byte, pa
 	if len(op.Prompts) == 0 {
 		return nil, "", errors.New("there is nothing in it: a sample has at least one prompt")
 	}
-	q := &wire.SampleRequest{Inputs: op.Prompts, NumSamples: &op.N, Params: samplingParams(op.Params, op.Seed)}
+	q := &wire.SampleRequest{Inputs: op.Prompts, NumSamples: &op.N, Params: samplingParams(op.Params, op.Seed), RoutedExperts: op.RoutedExperts}
 	for i, p := range op.Prompts {
 		if len(p) == 0 {
 			return nil, "", fmt.Errorf("prompt %d has no token", i)
@@ -56,7 +56,7 @@ func samplesOf(o *wire.SampleOutput) ([]rollout.Samples, error) {
 }
 
 func sequenceOf(q wire.SampledSequence) (rollout.Sequence, error) {
-	seq := rollout.Sequence{Tokens: make([]int32, len(q.Tokens)), Logprobs: q.Logprobs, Stop: rollout.Stopped}
+	seq := rollout.Sequence{Tokens: make([]int32, len(q.Tokens)), Logprobs: q.Logprobs, Stop: rollout.Stopped, RoutedExperts: q.RoutedExpertsKey}
 	if len(q.Logprobs) != len(q.Tokens) {
 		return seq, fmt.Errorf("%d tokens and %d logprobs", len(q.Tokens), len(q.Logprobs))
 	}
