@@ -31,6 +31,7 @@ func isControl(content string, special bool) bool {
 type matcher struct {
 	tokens []added
 	first  [256]bool
+	long   int // bytes of the longest
 	only   int // the one byte that tokens start with, or -1 where there are several
 	next   map[uint32]int32
 	leaf   []int32 // by node: index of the token that ends there, or -1
@@ -44,6 +45,7 @@ func newMatcher(tokens []added) *matcher {
 	m := &matcher{tokens: tokens, only: -1, next: map[uint32]int32{}, leaf: []int32{-1}}
 	for i, t := range tokens {
 		m.first[t.form[0]] = true
+		m.long = max(m.long, len(t.form))
 		node := int32(0)
 		for j := range len(t.form) {
 			key := uint32(node)<<8 | uint32(t.form[j])
@@ -106,12 +108,12 @@ type counter struct {
 
 func (c counter) control(at span) bool { return c.all || c.where != nil && c.where(at.from, at.to) }
 
-// split gives the parts of p in order: text to text, tokens to token, with their place in p. Where white space that a token took
+// split gives the parts of p behind byte from in order: text to text, tokens to token, with their place in p. Where white space that a token took
 // along holds another token, that one is given too, and may lie before the end of the one before: so does the reference, but where both take white space
 // along, on which it ends in a panic.
-func (m *matcher) split(p piece, counts counter, text func(piece), token func(t *added, p piece)) {
-	done := 0
-	for i := 0; m != nil && i < len(p.text); {
+func (m *matcher) split(p piece, from int, counts counter, text func(piece), token func(t *added, p piece)) {
+	done := from
+	for i := from; m != nil && i < len(p.text); {
 		if i = m.seek(p.text, i); i == len(p.text) {
 			break
 		}
