@@ -17,6 +17,7 @@ type job struct {
 	c       Conversation
 	weights []float64 // [messages]
 	given   []*jinja.Dict
+	ready   []*jinja.Dict // given, prepared for templates
 	tools   []*jinja.Dict
 	guard   *guard            // nil while no text of the row is known to spell a control token
 	met     []string          // control tokens that the renderings have, looked up in the row
@@ -77,9 +78,13 @@ func (j *job) prepare(spelt []string) {
 		j.given[i] = j.p.calls.message(m)
 	}
 	j.tools = j.c.Tools
-	if len(spelt) == 0 {
-		return
+	if len(spelt) > 0 {
+		j.guardGiven(spelt)
 	}
+	j.ready = hf.Prepare(j.given)
+}
+
+func (j *job) guardGiven(spelt []string) {
 	j.guard = newGuard(spelt, j.given, j.tools)
 	j.met = slices.Clone(spelt)
 	j.given, j.tools = j.guard.objects(j.given), j.guard.objects(j.tools)
@@ -89,8 +94,8 @@ func (j *job) prepare(spelt []string) {
 func (j *job) render(n int, prompt bool, more ...*jinja.Dict) (*rendering, error) {
 	o := j.p.options
 	o.AddGenerationPrompt = prompt
-	messages := j.given[:n:n]
-	out, err := j.tpl.Render(hf.Conversation{Messages: append(messages, more...), Tools: j.tools, Documents: j.c.Documents}, o)
+	messages := j.ready[:n:n]
+	out, err := j.tpl.Render(hf.Conversation{Messages: append(messages, hf.Prepare(more)...), Prepared: true, Tools: j.tools, Documents: j.c.Documents}, o)
 	if err != nil {
 		return nil, err
 	}
