@@ -7,28 +7,32 @@ type Encoded struct {
 	Text string
 	IDs  []int32
 	Ends []int
+
+	sound bool // whether Text is one that the vocabulary takes as it is
 }
 
 // EncodeLike is EncodeWhere of a text that may start as before does: what the two share, up to a control token, is not encoded
 // again. So renderings of one conversation that grows cost little more than the longest of them. control must say of what the
 // texts share what it said then; it is asked there of some tokens only.
 func (t *Tokenizer) EncodeLike(before Encoded, text string, control func(from, to int) bool) Encoded {
-	n := 0
-	if len(before.IDs) > 0 && t.sound(before.Text) && t.sound(text) {
-		n = t.shared(before, text, control)
-	}
-	if n == 0 {
+	if !t.sound(text) {
 		ids, ends := t.EncodeWhere(text, control)
-		return Encoded{text, ids, ends}
+		return Encoded{Text: text, IDs: ids, Ends: ends}
 	}
-	known := Encoded{IDs: before.IDs[:n], Ends: before.Ends[:n]}
-	ids, ends := t.vocabulary.encode(known, before.Ends[n-1], text, counter{where: control})
-	return Encoded{text, ids, ends}
+	known, from := Encoded{}, 0
+	if n := t.shared(before, text, control); n > 0 {
+		known, from = Encoded{IDs: before.IDs[:n], Ends: before.Ends[:n]}, before.Ends[n-1]
+	}
+	ids, ends := t.vocabulary.encode(known, from, text, counter{where: control})
+	return Encoded{text, ids, ends, true}
 }
 
 // shared is how many tokens of before are also the first of text: up to a control token behind which encoding starts anew. It
 // stands far enough before the first difference that no longer token, and no word beside it, could come of that.
 func (t *Tokenizer) shared(before Encoded, text string, control func(from, to int) bool) int {
+	if !before.sound {
+		return 0
+	}
 	room := common(before.Text, text) - t.vocabulary.longest() - utf8.UTFMax
 	for n := len(before.IDs); n > 1; n-- {
 		from, to := before.Ends[n-2], before.Ends[n-1]

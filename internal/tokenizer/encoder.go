@@ -27,8 +27,16 @@ func newEncoder(t *pipeline) *encoder {
 	e.steps[len(t.splits)] = e.word
 	for i, s := range t.splits {
 		e.steps[i] = func(p piece) { s.split(p, e.aligned, e.steps[i+1]) }
+		if s, ok := s.(patternSplit); ok && i == len(t.splits)-1 && s.behavior == isolated && t.model.inside == nil {
+			e.steps[i] = func(p piece) { e.isolated(s, &p) }
+		}
 	}
 	return e
+}
+
+// isolated gives the tokens of what s cuts p into, as the way over steps does, without making a piece of every word.
+func (e *encoder) isolated(s patternSplit, p *piece) {
+	s.each(p.text, func(from, to int, _ bool) { e.part(p, from, to) })
 }
 
 // append appends the tokens of text to dst.
@@ -72,12 +80,12 @@ func (e *encoder) unnormalized(p piece) {
 func (e *encoder) token(t *added, p piece) {
 	e.ids = append(e.ids, t.id)
 	if e.wanted {
-		e.end(p, len(p.text))
+		e.end(&p, len(p.text))
 	}
 }
 
 // end notes the end of a token behind the first i bytes of p. Ends never go back.
-func (e *encoder) end(p piece, i int) {
+func (e *encoder) end(p *piece, i int) {
 	to := p.behind(i)
 	if n := len(e.ends); n > 0 {
 		to = max(to, e.ends[n-1])
@@ -92,16 +100,16 @@ func (e *encoder) word(p piece) {
 	if e.model.inside != nil {
 		for i := indexFrom(p.text, "▁", 0); i >= 0; i = indexFrom(p.text, "▁", i+len("▁")) {
 			if r, n := utf8.DecodeLastRuneInString(p.text[:i]); n > 0 && !e.model.inside[r] {
-				e.part(p, from, i)
+				e.part(&p, from, i)
 				from = i
 			}
 		}
 	}
-	e.part(p, from, len(p.text))
+	e.part(&p, from, len(p.text))
 }
 
 // part gives the tokens of p.text[from:to], which is not empty.
-func (e *encoder) part(p piece, from, to int) {
+func (e *encoder) part(p *piece, from, to int) {
 	w := p.text[from:to]
 	key, short := packed(w)
 	ids := e.cache.get(key, short, w)
@@ -152,7 +160,7 @@ func (e *encoder) regular(w string) bool {
 }
 
 // odd gives the tokens just made as they lie.
-func (e *encoder) odd(p piece, from int) {
+func (e *encoder) odd(p *piece, from int) {
 	e.ids = append(e.ids, e.syms...)
 	for _, cut := range e.cuts {
 		if e.wanted {
