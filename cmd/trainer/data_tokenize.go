@@ -169,18 +169,33 @@ func (w *tokenWriter) text(dst []byte, text string) []byte {
 
 // appendExample appends the line of an example: what the model is given, and what it is to predict.
 func appendExample(dst []byte, at diag.Pos, ex chat.Example) []byte {
-	last, first := max(0, len(ex.IDs)-1), min(1, len(ex.IDs))
-	dst = appendText(append(dst, `{"at":`...), at.String())
-	dst = appendInts(append(dst, `,"ids":`...), ex.IDs[:last])
-	dst = appendInts(append(dst, `,"targets":`...), ex.IDs[first:])
+	dst = appendShifted(appendText(append(dst, `{"at":`...), at.String()), ex.IDs)
 	dst = append(dst, `,"weights":[`...)
-	for i, weight := range ex.Weights[first:] {
+	for i, weight := range ex.Weights[min(1, len(ex.IDs)):] {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = appendWeight(dst, weight)
 	}
 	return append(dst, "]}\n"...)
+}
+
+// appendShifted appends ids but the last, and as targets ids but the first: the digits of most are written once and copied.
+func appendShifted(dst []byte, ids []int32) []byte {
+	dst = append(dst, `,"ids":`...)
+	if len(ids) < 3 {
+		dst = appendInts(dst, ids[:max(0, len(ids)-1)])
+		return appendInts(append(dst, `,"targets":`...), ids[min(1, len(ids)):])
+	}
+	dst = strconv.AppendInt(append(dst, '['), int64(ids[0]), 10)
+	from := len(dst)
+	for _, id := range ids[1 : len(ids)-1] {
+		dst = strconv.AppendInt(append(dst, ','), int64(id), 10)
+	}
+	to := len(dst)
+	dst = append(dst, `],"targets":[`...)
+	dst = append(append(dst, dst[from+1:to]...), ',')
+	return append(strconv.AppendInt(dst, int64(ids[len(ids)-1]), 10), ']')
 }
 
 // appendWeight appends a weight; most are 0 or 1, which need no search for the shortest digits.

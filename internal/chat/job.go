@@ -6,6 +6,7 @@ import (
 
 	"trainer/internal/chat/hf"
 	"trainer/internal/chat/jinja"
+	"trainer/internal/tokenizer"
 )
 
 // job is one conversation on its way through a template. It is used once, by one goroutine.
@@ -16,10 +17,12 @@ type job struct {
 	c       Conversation
 	weights []float64 // [messages]
 	given   []*jinja.Dict
+	ready   []*jinja.Dict // given, prepared for templates
 	tools   []*jinja.Dict
-	guard   *guard   // nil while no text of the row is known to spell a control token
-	met     []string // control tokens that the renderings have, looked up in the row
-	spelt   []string // those of them that text of the row spells
+	guard   *guard            // nil while no text of the row is known to spell a control token
+	met     []string          // control tokens that the renderings have, looked up in the row
+	spelt   []string          // those of them that text of the row spells
+	last    tokenizer.Encoded // the rendering that was encoded last, for the next to start from
 }
 
 // rendering is a conversation as text.
@@ -27,7 +30,8 @@ type rendering struct {
 	text       string
 	messages   []hf.MessageSpan
 	generation []jinja.Span
-	literal    []jinja.Span // what spells a control token and is text of the row; in order
+	literal    []jinja.Span      // what spells a control token and is text of the row; in order
+	encoded    tokenizer.Encoded // of text, once it is asked for
 }
 
 func (p *published) encode(t *Template, c Conversation, weights []float64) ([]Example, error) {
@@ -46,7 +50,7 @@ func (p *published) prompt(t *Template, c Conversation) ([]int32, error) {
 		if err != nil {
 			return refused(-1, err)
 		}
-		ids, _ = j.tokens(r, 0, len(r.text))
+		ids, _ = j.allTokens(r)
 		return j.written(r)
 	})
 	return ids, err
@@ -74,9 +78,13 @@ func (j *job) prepare(spelt []string) {
 		j.given[i] = j.p.calls.message(m)
 	}
 	j.tools = j.c.Tools
-	if len(spelt) == 0 {
-		return
+	if len(spelt) > 0 {
+		j.guardGiven(spelt)
 	}
+	j.ready = hf.Prepare(j.given)
+}
+
+func (j *job) guardGiven(spelt []string) {
 	j.guard = newGuard(spelt, j.given, j.tools)
 	j.met = slices.Clone(spelt)
 	j.given, j.tools = j.guard.objects(j.given), j.guard.objects(j.tools)
@@ -86,8 +94,8 @@ func (j *job) prepare(spelt []string) {
 func (j *job) render(n int, prompt bool, more ...*jinja.Dict) (*rendering, error) {
 	o := j.p.options
 	o.AddGenerationPrompt = prompt
-	messages := j.given[:n:n]
-	out, err := j.tpl.Render(hf.Conversation{Messages: append(messages, more...), Tools: j.tools, Documents: j.c.Documents}, o)
+	messages := j.ready[:n:n]
+	out, err := j.tpl.Render(hf.Conversation{Messages: append(messages, hf.Prepare(more)...), Prepared: true, Tools: j.tools, Documents: j.c.Documents}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +108,30 @@ func (j *job) render(n int, prompt bool, more ...*jinja.Dict) (*rendering, error
 
 // tokens encodes bytes [from, to) of a rendering, which are cut where a control token or the text ends; ends count from from.
 func (j *job) tokens(r *rendering, from, to int) (ids []int32, ends []int) {
-	s := r.text[from:to]
-	return j.t.tok.EncodeWhere(s, func(a, b int) bool {
+	return j.t.tok.EncodeWhere(r.text[from:to], j.counts(r, from))
+}
+
+// allTokens encodes a rendering, and only once; the result is not to be changed. What it starts with like the one before has the tokens of that.
+func (j *job) allTokens(r *rendering) (ids []int32, ends []int) {
+	if r.encoded.Text != r.text {
+		if j.guard != nil { // where text of the row stands differs between the two
+			j.last = tokenizer.Encoded{}
+		}
+		r.encoded = j.t.tok.EncodeLike(j.last, r.text, j.counts(r, 0))
+		j.last = r.encoded
+	}
+	return r.encoded.IDs, r.encoded.Ends
+}
+
+// counts says of bytes of r.text[from:] whether a control token there is the template's.
+func (j *job) counts(r *rendering, from int) func(a, b int) bool {
+	return func(a, b int) bool {
 		if r.isLiteral(from+a, from+b) {
 			return false
 		}
-		j.meet(s[a:b])
+		j.meet(r.text[from+a : from+b])
 		return true
-	})
+	}
 }
 
 // meet notes a control token, and looks at its first time whether the row spells it.

@@ -50,7 +50,7 @@ func (j *job) untrained() (Example, error) {
 	if err != nil {
 		return Example{}, refused(-1, err)
 	}
-	ids, ends := j.tokens(r, 0, len(r.text))
+	ids, ends := j.allTokens(r)
 	if len(ids) == 0 {
 		return Example{}, faultf(-1, "", "the template writes nothing for it")
 	}
@@ -63,7 +63,7 @@ func (j *job) untrained() (Example, error) {
 func (j *job) group(ts []turn) ([]Example, error) {
 	last := ts[len(ts)-1]
 	r := last.in
-	ids, ends := j.tokens(r, 0, len(r.text))
+	ids, ends := j.allTokens(r)
 	var out []Example
 	kept := make([]turn, 0, len(ts))
 	for _, u := range ts[:len(ts)-1] {

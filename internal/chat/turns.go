@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"trainer/internal/chat/jinja"
 )
@@ -103,27 +102,23 @@ func tail(s string) string {
 	return s
 }
 
-// endWindow bounds the bytes behind a turn's text in which its end token is looked for.
+// endWindow bounds the bytes behind a turn's text in which the token of the next role is looked for.
 const endWindow = 256
 
 // end is where the turn that is the bytes [from, to) ends: behind the control token that its model stops with. A turn ends in
 // control tokens and space; of several the one that ends an answer, else the last. -1 where there is none.
 func (j *job) end(r *rendering, from, to int) int {
-	start := max(from, to-endWindow)
-	for start < to && !utf8.RuneStart(r.text[start]) {
-		start++
-	}
-	ids, ends := j.tokens(r, start, to)
+	ids, ends := j.allTokens(r)
 	eos := j.p.options.SpecialTokens["eos_token"]
 	last, eosBehind := -1, -1 // eosBehind: directly behind token i, with nothing but control tokens between
-	for i := len(ids) - 1; i >= 0; i-- {
-		a := start
+	for i := tokenBehind(ends, jinja.Span{End: to}) - 1; i >= 0 && ends[i] > from; i-- {
+		start := 0
 		if i > 0 {
-			a += ends[i-1]
+			start = ends[i-1]
 		}
-		behind := start + ends[i]
+		a, behind := max(start, from), min(ends[i], to)
 		switch piece := r.text[a:behind]; {
-		case j.t.tok.IsControl(ids[i]):
+		case j.t.tok.IsControl(ids[i]) && start >= from && ends[i] <= to:
 			if piece == eos {
 				eosBehind = behind
 			}

@@ -19,7 +19,7 @@ func (j *job) whole() (Example, error) {
 	if err := j.written(r); err != nil {
 		return Example{}, err
 	}
-	ids, ends := j.tokens(r, 0, len(r.text))
+	ids, ends := j.allTokens(r)
 	if len(ids) == 0 {
 		return Example{}, faultf(-1, "", "the template writes nothing for it")
 	}

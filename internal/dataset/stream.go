@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,6 +72,7 @@ func (s *Stream) Run(ctx context.Context, r io.Reader, w io.Writer) error {
 				if _, err := w.Write(out.text); err != nil {
 					return err
 				}
+				rooms.Put(&out.text)
 				if out.err != nil {
 					return out.err
 				}
@@ -97,6 +99,9 @@ type went struct {
 	text []byte
 	err  error
 }
+
+// rooms are for the text of passages, from one to the next; they are of one size, that of some blocks.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 // open looks through gzip and zstd, and finds the first row.
 func (s *Stream) open(r io.Reader) (*splitter, error) {
@@ -207,7 +212,7 @@ func (s *Stream) begin(row value, line int) (*source, error) {
 
 // render renders the rows of a passage, up to the first that cannot be.
 func (s *Stream) render(p *passage) went {
-	out, start := went{text: make([]byte, 0, 2*len(p.buf))}, 0
+	out, start := went{text: (*rooms.Get().(*[]byte))[:0]}, 0
 	for _, r := range p.rows {
 		raw := p.buf[start : start+r.length]
 		start += r.length

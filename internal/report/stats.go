@@ -99,7 +99,7 @@ func sourceTable(w io.Writer, sources []SourceStats) error {
 func setText(b *strings.Builder, s SetStats, width int) error {
 	fmt.Fprintf(b, "%s: %s rows, %s tokens, %s of them trained (%s)\n", s.Name, Count(s.Rows), Count(s.Tokens), Count(s.Trained), percent(s.Trained, s.Tokens))
 	if s.Examples > s.Rows {
-		fmt.Fprintf(b, "%s examples: a template that writes history otherwise makes several of a row\n", Count(s.Examples))
+		fmt.Fprintf(b, "%s examples: a pair is two, and a template that writes history otherwise makes several of a row\n", Count(s.Examples))
 	}
 	fmt.Fprintf(b, "tokens an example: %s to %s, half of them at most %s, 99 %% at most %s\n", Count(s.Shortest), Count(s.Lengths.Longest), Count(s.Median), Count(s.P99))
 	for _, line := range Lengths(s.Lengths, width) {

@@ -31,9 +31,16 @@ func isControl(content string, special bool) bool {
 type matcher struct {
 	tokens []added
 	first  [256]bool
-	only   int // the one byte that tokens start with, or -1 where there are several
-	next   map[uint32]int32
-	leaf   []int32 // by node: index of the token that ends there, or -1
+	long   int      // bytes of the longest
+	only   int      // the one byte that tokens start with, or -1 where there are several
+	next   [][]edge // by node
+	leaf   []int32  // by node: index of the token that ends there, or -1
+}
+
+// edge is a byte that goes on from a node, and the node it leads to.
+type edge struct {
+	by byte
+	to int32
 }
 
 // newMatcher is nil where there are no tokens. Two tokens of one form are refused before.
@@ -41,16 +48,17 @@ func newMatcher(tokens []added) *matcher {
 	if len(tokens) == 0 {
 		return nil
 	}
-	m := &matcher{tokens: tokens, only: -1, next: map[uint32]int32{}, leaf: []int32{-1}}
+	m := &matcher{tokens: tokens, only: -1, next: make([][]edge, 1), leaf: []int32{-1}}
 	for i, t := range tokens {
 		m.first[t.form[0]] = true
+		m.long = max(m.long, len(t.form))
 		node := int32(0)
 		for j := range len(t.form) {
-			key := uint32(node)<<8 | uint32(t.form[j])
-			child, ok := m.next[key]
-			if !ok {
+			child := m.child(node, t.form[j])
+			if child < 0 {
 				child = int32(len(m.leaf))
-				m.next[key], m.leaf = child, append(m.leaf, -1)
+				m.next[node] = append(m.next[node], edge{t.form[j], child})
+				m.next, m.leaf = append(m.next, nil), append(m.leaf, -1)
 			}
 			node = child
 		}
@@ -65,6 +73,16 @@ func newMatcher(tokens []added) *matcher {
 		}
 	}
 	return m
+}
+
+// child is where byte b leads from a node, -1 for nowhere.
+func (m *matcher) child(node int32, b byte) int32 {
+	for _, e := range m.next[node] {
+		if e.by == b {
+			return e.to
+		}
+	}
+	return -1
 }
 
 // seek is the first place from i on where a token may start, or len(s).
@@ -85,11 +103,10 @@ func (m *matcher) seek(s string, i int) int {
 func (m *matcher) longest(p piece, i int, counts counter) (token *added, end int) {
 	node := int32(0)
 	for j := i; j < len(p.text); j++ {
-		child, ok := m.next[uint32(node)<<8|uint32(p.text[j])]
-		if !ok {
+		if node = m.child(node, p.text[j]); node < 0 {
 			break
 		}
-		if node = child; m.leaf[node] >= 0 {
+		if m.leaf[node] >= 0 {
 			if t := &m.tokens[m.leaf[node]]; !t.control || counts.control(p.origin(i, j+1)) {
 				token, end = t, j+1
 			}
@@ -106,12 +123,12 @@ type counter struct {
 
 func (c counter) control(at span) bool { return c.all || c.where != nil && c.where(at.from, at.to) }
 
-// split gives the parts of p in order: text to text, tokens to token, with their place in p. Where white space that a token took
+// split gives the parts of p behind byte from in order: text to text, tokens to token, with their place in p. Where white space that a token took
 // along holds another token, that one is given too, and may lie before the end of the one before: so does the reference, but where both take white space
 // along, on which it ends in a panic.
-func (m *matcher) split(p piece, counts counter, text func(piece), token func(t *added, p piece)) {
-	done := 0
-	for i := 0; m != nil && i < len(p.text); {
+func (m *matcher) split(p piece, from int, counts counter, text func(piece), token func(t *added, p piece)) {
+	done := from
+	for i := from; m != nil && i < len(p.text); {
 		if i = m.seek(p.text, i); i == len(p.text) {
 			break
 		}

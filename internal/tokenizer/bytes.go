@@ -27,37 +27,33 @@ type byteVocabulary []string
 
 func (v byteVocabulary) size() int { return 256 + len(v) }
 
-func (v byteVocabulary) encode(dst []int32, text string, counts counter, ends bool) (ids []int32, behind []int) {
+// append copies bytes where no token counts, which are by far the most calls, and the longest.
+func (v byteVocabulary) append(dst []int32, text string, counts counter) []int32 {
+	if counts.all || counts.where != nil {
+		ids, _ := v.encode(Encoded{}, 0, text, counts)
+		return append(dst, ids...)
+	}
 	at := len(dst)
-	dst = slices.Grow(dst, len(text))
-	if ends {
-		behind = make([]int, 0, len(text))
+	dst = slices.Grow(dst, len(text))[:at+len(text)]
+	for i := range len(text) {
+		dst[at+i] = int32(text[i])
 	}
-	add := func(id int32, to int) {
-		dst = append(dst, id)
-		if ends {
-			behind = append(behind, to)
+	return dst
+}
+
+func (v byteVocabulary) encode(known Encoded, from int, text string, counts counter) (ids []int32, ends []int) {
+	n := len(known.IDs) + len(text) - from
+	ids = append(make([]int32, 0, n), known.IDs...)
+	ends = append(make([]int, 0, n), known.Ends...)
+	for i := from; i < len(text); {
+		id, to := int32(text[i]), i+1
+		if c, ok := v.at(text[i:]); ok && counts.control(span{i, i + len(v[c-256])}) {
+			id, to = c, i+len(v[c-256])
 		}
+		ids, ends = append(ids, id), append(ends, to)
+		i = to
 	}
-	if !counts.all && counts.where == nil && !ends { // by far the most calls, and the longest
-		dst = dst[:at+len(text)]
-		for i := range len(text) {
-			dst[at+i] = int32(text[i])
-		}
-		return dst, nil
-	}
-	for i := 0; i < len(text); {
-		if id, ok := v.at(text[i:]); ok {
-			if to := i + len(v[id-256]); counts.control(span{i, to}) {
-				add(id, to)
-				i = to
-				continue
-			}
-		}
-		add(int32(text[i]), i+1)
-		i++
-	}
-	return dst, behind
+	return ids, ends
 }
 
 // at is the control token that text starts with. Every name ends in the only |> it has, so at most one fits.
@@ -88,6 +84,16 @@ func (v byteVocabulary) decode(ids []int32) string {
 func (v byteVocabulary) controlID(name string) (int32, bool) {
 	i := slices.Index(v, name)
 	return int32(256 + i), i >= 0
+}
+
+func (v byteVocabulary) parts(id int32) bool { return v.isControl(id) }
+
+func (v byteVocabulary) longest() int {
+	n := 0
+	for _, name := range v {
+		n = max(n, len(name))
+	}
+	return n
 }
 
 func (v byteVocabulary) isControl(id int32) bool { return id >= 256 && int(id) < v.size() }

@@ -13,6 +13,8 @@ type encoder struct {
 	wanted  bool // whether ends are
 	aligned bool // whether pieces have to know where they stand
 	counts  counter
+	idRoom  []int32 // for ids and ends, from call to call
+	endRoom []int
 	steps   []func(piece) // by pre-tokenizer, and the model last: what is done with a piece
 
 	cache wordCache
@@ -25,19 +27,42 @@ func newEncoder(t *pipeline) *encoder {
 	e.steps[len(t.splits)] = e.word
 	for i, s := range t.splits {
 		e.steps[i] = func(p piece) { s.split(p, e.aligned, e.steps[i+1]) }
+		if s, ok := s.(patternSplit); ok && i == len(t.splits)-1 && s.behavior == isolated && t.model.inside == nil {
+			e.steps[i] = func(p piece) { e.isolated(s, &p) }
+		}
 	}
 	return e
 }
 
-// encode appends the tokens of text to dst, and gives their ends where they are wanted.
-func (e *encoder) encode(dst []int32, text string, counts counter, wanted bool) ([]int32, []int) {
-	e.ids, e.ends, e.counts, e.wanted = dst, nil, counts, wanted
-	e.aligned = wanted || counts.where != nil || e.placed
-	if wanted {
-		e.ends = make([]int, 0, len(text)/3+1)
+// isolated gives the tokens of what s cuts p into, as the way over steps does, without making a piece of every word.
+func (e *encoder) isolated(s patternSplit, p *piece) {
+	s.each(p.text, func(from, to int, _ bool) { e.part(p, from, to) })
+}
+
+// append appends the tokens of text to dst.
+func (e *encoder) append(dst []int32, text string, counts counter) []int32 {
+	e.ids, e.counts, e.wanted = dst, counts, false
+	e.aligned = counts.where != nil || e.placed
+	e.raw.split(piece{text: text}, 0, counts, e.unnormalized, e.token)
+	ids := e.ids
+	e.ids, e.counts = nil, counter{}
+	return ids
+}
+
+// keepTokens bounds the memory that an encoder keeps for the tokens of a text.
+const keepTokens = 1 << 16
+
+// encode gives the tokens of text and their ends; those of its first from bytes are known. The slices are the caller's.
+func (e *encoder) encode(known Encoded, from int, text string, counts counter) (ids []int32, ends []int) {
+	e.ids, e.ends = append(e.idRoom[:0], known.IDs...), append(e.endRoom[:0], known.Ends...)
+	e.counts, e.wanted, e.aligned = counts, true, true
+	e.raw.split(piece{text: text}, from, counts, e.unnormalized, e.token)
+	ids, ends = make([]int32, len(e.ids)), make([]int, len(e.ends))
+	copy(ids, e.ids)
+	copy(ends, e.ends)
+	if cap(e.ids) <= keepTokens && cap(e.ends) <= keepTokens {
+		e.idRoom, e.endRoom = e.ids, e.ends
 	}
-	e.raw.split(piece{text: text}, counts, e.unnormalized, e.token)
-	ids, ends := e.ids, e.ends
 	e.ids, e.ends, e.counts = nil, nil, counter{}
 	return ids, ends
 }
@@ -47,7 +72,7 @@ func (e *encoder) unnormalized(p piece) {
 		p = e.normalizer.apply(p, e.aligned)
 	}
 	if p.text != "" {
-		e.late.split(p, e.counts, e.steps[0], e.token)
+		e.late.split(p, 0, e.counts, e.steps[0], e.token)
 	}
 }
 
@@ -55,12 +80,12 @@ func (e *encoder) unnormalized(p piece) {
 func (e *encoder) token(t *added, p piece) {
 	e.ids = append(e.ids, t.id)
 	if e.wanted {
-		e.end(p, len(p.text))
+		e.end(&p, len(p.text))
 	}
 }
 
 // end notes the end of a token behind the first i bytes of p. Ends never go back.
-func (e *encoder) end(p piece, i int) {
+func (e *encoder) end(p *piece, i int) {
 	to := p.behind(i)
 	if n := len(e.ends); n > 0 {
 		to = max(to, e.ends[n-1])
@@ -75,16 +100,16 @@ func (e *encoder) word(p piece) {
 	if e.model.inside != nil {
 		for i := indexFrom(p.text, "▁", 0); i >= 0; i = indexFrom(p.text, "▁", i+len("▁")) {
 			if r, n := utf8.DecodeLastRuneInString(p.text[:i]); n > 0 && !e.model.inside[r] {
-				e.part(p, from, i)
+				e.part(&p, from, i)
 				from = i
 			}
 		}
 	}
-	e.part(p, from, len(p.text))
+	e.part(&p, from, len(p.text))
 }
 
 // part gives the tokens of p.text[from:to], which is not empty.
-func (e *encoder) part(p piece, from, to int) {
+func (e *encoder) part(p *piece, from, to int) {
 	w := p.text[from:to]
 	key, short := packed(w)
 	ids := e.cache.get(key, short, w)
@@ -96,12 +121,15 @@ func (e *encoder) part(p piece, from, to int) {
 		e.cache.put(key, short, w, ids)
 	}
 	e.ids = append(e.ids, ids...)
-	if !e.wanted {
-		return
-	}
-	for _, id := range ids {
-		from += int(e.model.widths[id])
-		e.end(p, from)
+	switch {
+	case !e.wanted:
+	case len(ids) == 1:
+		e.end(p, to)
+	default:
+		for _, id := range ids {
+			from += int(e.model.widths[id])
+			e.end(p, from)
+		}
 	}
 }
 
@@ -132,7 +160,7 @@ func (e *encoder) regular(w string) bool {
 }
 
 // odd gives the tokens just made as they lie.
-func (e *encoder) odd(p piece, from int) {
+func (e *encoder) odd(p *piece, from int) {
 	e.ids = append(e.ids, e.syms...)
 	for _, cut := range e.cuts {
 		if e.wanted {

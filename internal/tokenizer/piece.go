@@ -23,7 +23,7 @@ func (p piece) cut(i, j int) piece {
 
 // behind is the offset in the given text behind the first i bytes of p, 0 < i <= len(p.text): behind the whole character of
 // which byte i-1 is a part.
-func (p piece) behind(i int) int {
+func (p *piece) behind(i int) int {
 	if p.align != nil {
 		return p.align[i-1].to
 	}

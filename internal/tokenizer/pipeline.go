@@ -1,7 +1,7 @@
 package tokenizer
 
 import (
-	"slices"
+	"sort"
 	"sync"
 )
 
@@ -33,10 +33,16 @@ func (t *pipeline) size() int { return len(t.shown) }
 
 func (t *pipeline) known(id int32) bool { return !t.absent[id] }
 
-func (t *pipeline) encode(dst []int32, text string, counts counter, ends bool) ([]int32, []int) {
+func (t *pipeline) append(dst []int32, text string, counts counter) []int32 {
 	e := t.take()
 	defer t.put(e)
-	return e.encode(dst, text, counts, ends)
+	return e.append(dst, text, counts)
+}
+
+func (t *pipeline) encode(known Encoded, from int, text string, counts counter) ([]int32, []int) {
+	e := t.take()
+	defer t.put(e)
+	return e.encode(known, from, text, counts)
 }
 
 func (t *pipeline) take() *encoder {
@@ -64,6 +70,28 @@ func (t *pipeline) controlID(name string) (int32, bool) {
 }
 
 func (t *pipeline) isControl(id int32) bool {
-	i, ok := slices.BinarySearchFunc(t.added, id, func(a added, id int32) int { return int(a.id) - int(id) })
-	return ok && t.added[i].control
+	a := t.find(id)
+	return a != nil && a.control
+}
+
+// find is the added token of this id, nil for none.
+func (t *pipeline) find(id int32) *added {
+	i := sort.Search(len(t.added), func(i int) bool { return t.added[i].id >= id })
+	if i == len(t.added) || t.added[i].id != id {
+		return nil
+	}
+	return &t.added[i]
+}
+
+// parts: a token that is looked for before anything else is done to the text, and that leaves the space behind it alone.
+func (t *pipeline) parts(id int32) bool {
+	a := t.find(id)
+	return a != nil && a.control && !a.normalized && !a.rstrip
+}
+
+func (t *pipeline) longest() int {
+	if t.raw == nil {
+		return 0
+	}
+	return t.raw.long
 }

@@ -32,10 +32,13 @@ type Tokenizer struct {
 // vocabulary is what differs from kind to kind.
 type vocabulary interface {
 	size() int
-	encode(dst []int32, text string, counts counter, ends bool) ([]int32, []int)
+	append(dst []int32, text string, counts counter) []int32
+	encode(known Encoded, from int, text string, counts counter) (ids []int32, ends []int)
 	decode(ids []int32) string
 	controlID(name string) (int32, bool)
 	isControl(id int32) bool
+	parts(id int32) bool // whether text behind this control token is encoded as if it stood alone, but for where it stands
+	longest() int        // bytes of the longest added token
 }
 
 // Name says which vocabulary it is, as messages show it.
@@ -49,41 +52,49 @@ func (t *Tokenizer) Size() int { return t.vocabulary.size() }
 // vocabulary is an opened one, bytes that are no UTF-8 are read as U+FFFD, one for each maximal ill-formed part, and offsets are
 // those of the text as it was given.
 func (t *Tokenizer) Encode(text string) (ids []int32, ends []int) {
-	return t.encode(nil, text, counter{}, true)
+	return t.encode(text, counter{})
 }
 
 // Append appends the ids of text, as Encode gives them, to dst: for callers that need no offsets.
 func (t *Tokenizer) Append(dst []int32, text string) []int32 {
-	dst, _ = t.encode(dst, text, counter{}, false)
-	return dst
+	if !t.sound(text) {
+		text, _ = repaired(text)
+	}
+	return t.vocabulary.append(dst, text, counter{})
 }
 
 // EncodeControl is Encode, but what spells a control token becomes that token, as in the library's encode with
 // add_special_tokens=False.
 func (t *Tokenizer) EncodeControl(text string) (ids []int32, ends []int) {
-	return t.encode(nil, text, counter{all: true}, true)
+	return t.encode(text, counter{all: true})
 }
 
 // EncodeWhere is Encode of one whole text in which what spells a control token becomes that token where control says so of the
 // bytes [from, to) at which it stands, and is split as text elsewhere, as if the vocabulary had no such token. It may be asked
 // of several tokens at one place, and more than once.
 func (t *Tokenizer) EncodeWhere(text string, control func(from, to int) bool) (ids []int32, ends []int) {
-	return t.encode(nil, text, counter{where: control}, true)
+	return t.encode(text, counter{where: control})
 }
 
-func (t *Tokenizer) encode(dst []int32, text string, counts counter, ends bool) ([]int32, []int) {
-	if _, raw := t.vocabulary.(byteVocabulary); raw || utf8.ValidString(text) {
-		return t.vocabulary.encode(dst, text, counts, ends)
+func (t *Tokenizer) encode(text string, counts counter) ([]int32, []int) {
+	if t.sound(text) {
+		return t.vocabulary.encode(Encoded{}, 0, text, counts)
 	}
 	clean, places := repaired(text)
 	if where := counts.where; where != nil {
 		counts.where = func(from, to int) bool { return where(places[from], places[to]) }
 	}
-	dst, behind := t.vocabulary.encode(dst, clean, counts, ends)
-	for i, at := range behind {
-		behind[i] = places[at]
+	ids, ends := t.vocabulary.encode(Encoded{}, 0, clean, counts)
+	for i, at := range ends {
+		ends[i] = places[at]
 	}
-	return dst, behind
+	return ids, ends
+}
+
+// sound says that text is one that the vocabulary takes as it is.
+func (t *Tokenizer) sound(text string) bool {
+	_, raw := t.vocabulary.(byteVocabulary)
+	return raw || utf8.ValidString(text)
 }
 
 // repaired is text with U+FFFD where it is no UTF-8, and for each offset in that the one in text, [len+1].

@@ -10,6 +10,8 @@ import (
 // Conversation is what is rendered, as jinja.Decode gives it: the order of keys counts, as templates write them out.
 type Conversation struct {
 	Messages []*jinja.Dict
+	// Prepared says that the messages come from Prepare: for callers that render them more than once.
+	Prepared bool
 	// Tools and Documents are None where they are nil, which templates tell from empty.
 	Tools, Documents []*jinja.Dict
 }
@@ -37,11 +39,23 @@ func Objects(data []byte) ([]*jinja.Dict, error) {
 // reasoningKeys are the names under which data has the reasoning of a message, the preferred first.
 var reasoningKeys = []string{"reasoning_content", "thinking", "reasoning"}
 
+// Prepare copies messages as templates expect them.
+func Prepare(messages []*jinja.Dict) []*jinja.Dict {
+	out := make([]*jinja.Dict, len(messages))
+	for i, m := range messages {
+		out[i] = prepare(m)
+	}
+	return out
+}
+
 // prepare copies a message as templates expect it: without the keys whose value is None, and with its reasoning under the
 // two names that templates read.
 func prepare(m *jinja.Dict) *jinja.Dict {
-	out := jinja.NewDict()
 	reasoning := reasoningOf(m)
+	if reasoning == nil && !holdsNone(m) {
+		return m.Clone()
+	}
+	out := jinja.NewDict()
 	if reasoning != nil {
 		out.Set("thinking", reasoning)
 	}
@@ -54,6 +68,15 @@ func prepare(m *jinja.Dict) *jinja.Dict {
 		out.Set("reasoning_content", reasoning)
 	}
 	return out
+}
+
+func holdsNone(m *jinja.Dict) bool {
+	for _, v := range m.All() {
+		if v == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func reasoningOf(m *jinja.Dict) jinja.Value {

@@ -87,7 +87,7 @@ func (c *testCase) given(t testing.TB) (Conversation, Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conv := Conversation{must(Objects(c.Messages)), must(Objects(c.Tools)), must(Objects(c.Documents))}
+	conv := Conversation{Messages: must(Objects(c.Messages)), Tools: must(Objects(c.Tools)), Documents: must(Objects(c.Documents))}
 	return conv, Options{AddGenerationPrompt: c.AddGenerationPrompt, Continue: c.Continue, SpecialTokens: tokens, Args: args.(*jinja.Dict), Now: noon}
 }
 

@@ -77,9 +77,9 @@ func (t *Template) Render(c Conversation, o Options) (*Rendered, error) {
 	if len(c.Messages) == 0 {
 		return nil, errors.New("the conversation is empty; a template needs a message")
 	}
-	messages := make([]*jinja.Dict, len(c.Messages))
-	for i, m := range c.Messages {
-		messages[i] = prepare(m)
+	messages := c.Messages
+	if !c.Prepared || o.Continue != "" { // which writes into the last
+		messages = Prepare(messages)
 	}
 	var p *prefill
 	if o.Continue != "" {

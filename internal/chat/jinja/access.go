@@ -25,6 +25,11 @@ func (x *exec) getattr(obj Value, name string) Value {
 	return &undefined{what: noAttribute, owner: typeName(obj), name: name}
 }
 
+// plainKey says that a dict has no attribute of this name, nor one that is kept from templates.
+func plainKey(name string) bool {
+	return !strings.HasPrefix(name, "__") && !slices.Contains(hidden["dict"], name) && !slices.Contains(notBuilt["dict"], name) && dictMethods[name] == nil
+}
+
 // attribute is Python's getattr under the rules of the sandbox.
 func (x *exec) attribute(obj Value, name string) (Value, bool) {
 	if strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {

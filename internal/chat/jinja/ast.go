@@ -32,9 +32,10 @@ type (
 	tupleExpr struct{ items []expr }
 	dictExpr  struct{ keys, vals []expr }
 	attrExpr  struct {
-		obj  expr
-		name string
-		at   int
+		obj   expr
+		name  string
+		plain bool // a dict has no attribute of this name
+		at    int
 	}
 	itemExpr struct {
 		obj, key expr
@@ -69,6 +70,10 @@ type (
 		op   string
 		a, b expr
 		at   int
+	}
+	sumExpr struct { // a + b + c, of which the first two are added first
+		terms []expr
+		ats   []int // of the operator behind each term but the last
 	}
 	unaryExpr struct {
 		op string
@@ -220,6 +225,8 @@ func children(e expr, visit func(expr)) {
 		args(&n.args)
 	case *binaryExpr:
 		all(n.a, n.b)
+	case *sumExpr:
+		all(n.terms...)
 	case *unaryExpr:
 		all(n.a)
 	case *notExpr:

@@ -15,16 +15,22 @@ type Dict struct {
 	index      map[any]int // from hash; nil for a small dict
 }
 
-const smallDict = 8
+const smallDict = 16
 
 // NewDict builds a Dict from keys and values in turn. The keys must be hashable: None, bool, int64, *big.Int, float64 or
 // string.
 func NewDict(pairs ...Value) *Dict {
-	d := &Dict{}
+	d := sized(len(pairs) / 2)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		d.Set(pairs[i], pairs[i+1])
 	}
 	return d
+}
+
+// sized is an empty dict with room for n entries.
+func sized(n int) *Dict {
+	room := make([]Value, 2*n)
+	return &Dict{keys: room[:0:n], vals: room[n:n]}
 }
 
 // Len is the number of entries.
@@ -70,7 +76,7 @@ func (d *Dict) Set(key, val Value) {
 
 // Clone returns a shallow copy.
 func (d *Dict) Clone() *Dict {
-	c := &Dict{}
+	c := sized(len(d.keys))
 	for i, k := range d.keys {
 		c.Set(k, d.vals[i])
 	}
@@ -79,10 +85,8 @@ func (d *Dict) Clone() *Dict {
 
 // find is the index of key, -1 for none.
 func (d *Dict) find(key Value) int {
-	if d.index == nil {
-		if s, ok := text(key); ok {
-			return d.findText(s)
-		}
+	if s, ok := text(key); ok {
+		return d.findText(s)
 	}
 	h := hash(key)
 	if d.index != nil {
@@ -100,9 +104,22 @@ func (d *Dict) find(key Value) int {
 }
 
 func (d *Dict) findText(s string) int {
-	for i, k := range d.keys {
-		if t, ok := text(k); ok && t == s {
+	if d.index != nil {
+		if i, ok := d.index[s]; ok {
 			return i
+		}
+		return -1
+	}
+	for i, k := range d.keys {
+		switch t := k.(type) {
+		case string:
+			if t == s {
+				return i
+			}
+		case markup:
+			if string(t) == s {
+				return i
+			}
 		}
 	}
 	return -1

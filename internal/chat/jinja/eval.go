@@ -44,6 +44,11 @@ func (n *dictExpr) eval(x *exec, e *env) Value {
 func (n *attrExpr) eval(x *exec, e *env) Value {
 	obj := n.obj.eval(x, e)
 	x.at = n.at
+	if d, ok := obj.(*Dict); ok && n.plain {
+		if i := d.findText(n.name); i >= 0 {
+			return d.vals[i]
+		}
+	}
 	return x.getattr(obj, n.name)
 }
 

@@ -1,6 +1,9 @@
 package jinja
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // exec is the state of one render.
 type exec struct {
@@ -21,12 +24,24 @@ type exec struct {
 func newExec(t *Template, o Options) *exec {
 	l := o.Limits.orDefault()
 	x := &exec{lib: t.lib, limits: l, steps: l.Steps, memory: l.Memory, at: -1, now: o.Now, given: make([]Value, len(t.given))}
-	x.trace.of(o.Traced)
+	x.trace.objects = o.Traced
+	x.out = (*rooms.Get().(*[]byte))[:0]
 	return x
 }
 
+// rooms are for what a render writes, from one to the next.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+// keepRoom bounds the bytes that one of them keeps.
+const keepRoom = 1 << 20
+
 func (x *exec) output() *Output {
-	return &Output{Text: string(x.out), Generation: x.generation, Traced: x.trace.spans}
+	out := &Output{Text: string(x.out), Generation: x.generation, Traced: x.trace.spans}
+	if cap(x.out) <= keepRoom {
+		room := x.out
+		rooms.Put(&room)
+	}
+	return out
 }
 
 // env is the variables of one call of a function, by slot.
@@ -119,6 +134,10 @@ func (n *printStmt) exec(x *exec, e *env) flow {
 				return flowNext
 			}
 		}
+	}
+	if s, ok := n.e.(*sumExpr); ok {
+		s.print(x, e)
+		return flowNext
 	}
 	v := n.e.eval(x, e)
 	x.at = n.at

@@ -9,6 +9,7 @@ type loopState struct {
 	n       int // length, -1 until it is known
 	prev    Value
 	cur     Value
+	room    [1]Value
 	ahead   []Value // items taken from next before their turn
 	ended   bool    // next has no more
 	changed Value   // what loop.changed was last called with
@@ -19,7 +20,9 @@ func (l *loopState) advance() (Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	l.ahead = l.ahead[1:]
+	if l.ahead = l.ahead[1:]; len(l.ahead) == 0 {
+		l.ahead = l.room[:0]
+	}
 	l.index0++
 	l.prev, l.cur = l.cur, v
 	return v, true
@@ -41,6 +44,9 @@ func (l *loopState) take() bool {
 	if !ok {
 		l.ended = true
 		return false
+	}
+	if len(l.ahead) == 0 {
+		l.ahead = l.room[:0]
 	}
 	l.ahead = append(l.ahead, v)
 	return true

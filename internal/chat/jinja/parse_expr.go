@@ -119,9 +119,23 @@ func (p *parser) binary(operand func() expr, ops ...string) expr {
 		t := p.cur()
 		p.pos++
 		p.grow()
-		e = &binaryExpr{t.text, e, operand(), t.at}
+		if t.text == "+" {
+			e = added(e, operand(), t.at)
+		} else {
+			e = &binaryExpr{t.text, e, operand(), t.at}
+		}
 	}
 	return e
+}
+
+// added is a + b, the operator being at byte at.
+func added(a, b expr, at int) expr {
+	s, ok := a.(*sumExpr)
+	if !ok {
+		s = &sumExpr{terms: []expr{a}}
+	}
+	s.terms, s.ats = append(s.terms, b), append(s.ats, at)
+	return s
 }
 
 func (p *parser) sum() expr     { return p.binary(p.concat, "+", "-") }

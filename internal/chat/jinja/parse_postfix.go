@@ -25,7 +25,7 @@ func (p *parser) attribute(e expr) expr {
 	p.pos++
 	switch t.kind {
 	case tokName:
-		return &attrExpr{e, t.text, t.at}
+		return &attrExpr{e, t.text, plainKey(t.text), t.at}
 	case tokInt:
 		return &itemExpr{e, &constExpr{t.num}, t.at}
 	}

@@ -2,20 +2,33 @@ package jinja
 
 // tracer keeps which traced object the loops stand at, and cuts the text where that changes.
 type tracer struct {
-	index map[*Dict]int
-	stack []int // the objects of the loops around, the innermost last
-	from  int   // where the text of the innermost one began
-	spans []TracedSpan
+	objects []*Dict
+	index   map[*Dict]int // of objects, once it is needed
+	near    int           // the one that was found last
+	stack   []int         // the objects of the loops around, the innermost last
+	from    int           // where the text of the innermost one began
+	spans   []TracedSpan
 }
 
-func (t *tracer) of(objects []*Dict) {
-	if len(objects) == 0 {
-		return
+// find is the index of d. Most loops go from one object to the next.
+func (t *tracer) find(d *Dict) (i int, ok bool) {
+	if len(t.objects) == 0 {
+		return 0, false
 	}
-	t.index = make(map[*Dict]int, len(objects))
-	for i, d := range objects {
-		t.index[d] = i
+	if t.index == nil {
+		for i := max(0, t.near-1); i <= t.near+1 && i < len(t.objects); i++ {
+			if t.objects[i] == d {
+				t.near = i
+				return i, true
+			}
+		}
+		t.index = make(map[*Dict]int, len(t.objects))
+		for i, d := range t.objects {
+			t.index[d] = i
+		}
 	}
+	i, ok = t.index[d]
+	return i, ok
 }
 
 // cut ends a piece of text at byte at.
@@ -37,7 +50,7 @@ func (x *exec) begin(item Value) bool {
 	if !ok || !x.direct() {
 		return false
 	}
-	i, ok := x.trace.index[d]
+	i, ok := x.trace.find(d)
 	if ok {
 		x.trace.cut(len(x.out))
 		x.trace.stack = append(x.trace.stack, i)
