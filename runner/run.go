@@ -253,8 +253,10 @@ func (r *run) stretch(ctx, stop context.Context) error {
 		return r.finish(ctx, err)
 	}
 	defer func() { r.anchor.close(ctx) }()
-	if err := r.hold(ctx, watched); err != nil {
-		return r.finish(ctx, err)
+	if !r.plan.Evaluates { // which measures without a reference
+		if err := r.hold(ctx, watched); err != nil {
+			return r.finish(ctx, err)
+		}
 	}
 	doing := "training"
 	if r.plan.Evaluates {

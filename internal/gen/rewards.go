@@ -173,5 +173,7 @@ An address gets the same object in a POST, with ` + "`params` and `run`" + ` in 
 are not followed. Status 408, 425, 429, 5xx and broken bodies are tried again, any other status stops the run.
 
 A program that does not answer in time, dies, or prints something else to stdout is killed with its children and started again; its requests
-are sent to the new one, up to ` + "`retries`" + ` times. Five deaths without a reply in between stop the run, with what it printed.
+are sent to the new one, up to ` + "`retries`" + ` times. Five deaths without a reply in between stop the run, with what it printed. One is started before anything is paid:
+a program that does not get ready is an error of the recipe. The first attempt of each kind that brings no score, a timeout say, is told in a line; the
+metrics count them all, ` + "`reward/command/unscored/timeout`" + `, with ` + "`other`" + ` for what a grader says in its own words.
 `
