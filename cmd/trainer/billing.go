@@ -58,15 +58,19 @@ func bills(ctx context.Context, l *link, mine []runner.Resource, held []runner.H
 
 // owner finds the run of a resource, and since when it was READY where the run has seen that.
 func (b *billed) owner(r runner.Resource, held []runner.Holdings) (since time.Time) {
+	known := false
 	for i := range held {
 		h := &held[i]
 		state, why := h.Owner(r.ID), h.Reason(r)
 		if state == "" && why == "" {
 			continue
 		}
-		if b.RunState != "" && h.Alive == nil { // of two journals the one whose run lives decides
+		// Of two journals the one whose run lives decides, and then the one that knows the resource: the other only has a create
+		// that asked for such a one.
+		if b.RunState != "" && h.Alive == nil && (known || state == "") {
 			continue
 		}
+		known = state != ""
 		b.Run, b.RunState, b.Why = h.Dir, state, why
 		if b.RunState == "" {
 			b.RunState = "dead"

@@ -55,6 +55,8 @@ func (a *app) sample() *cli.Command {
 			if err != nil {
 				return asAsked(err, tmp)
 			}
+			j.how.out = a.outside(c)
+			defer j.how.out.Close()
 			v, err := a.look(hard, stop, j)
 			if err != nil {
 				return asAsked(err, tmp)
