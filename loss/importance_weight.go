@@ -14,8 +14,9 @@ const (
 
 // ImportanceWeights correct for a sampler whose probabilities are not quite the trainer's, [T]: e^(trained − q) of the
 // trained positions of d, held to the cap in one of three ways, and 0 elsewhere. trained is [T], log-probabilities by the
-// trainer under the weights that sampled; d has OldLogprobs. A weight goes into the advantage: the policy losses are
-// homogeneous in it. Source: truncated importance sampling, Yao et al. 2025. Errors are ErrInvalid.
+// trainer under the weights that sampled; d has OldLogprobs. A weight goes into the advantage, in which the policy losses are
+// homogeneous, and trained takes the place of q in their ratio: with q there, the same difference would count twice. Source:
+// truncated importance sampling, Yao et al. 2025. Errors are ErrInvalid.
 func ImportanceWeights(trained []float64, d Datum, mode string, limit float64) ([]float64, error) {
 	step := []Datum{d}
 	err := cmp.Or(oneOf("mode", mode, TokenTruncate, TokenMask, SequenceTruncate), above("cap", limit, 0))

@@ -265,3 +265,35 @@ func TestTheReferenceIsCreatedOnce(t *testing.T) {
 		}, fault)
 	}
 }
+
+// TestTheReferenceIsLeftNowhere: on a resource that outlives the run no session of the reference is left, also of a life that
+// was killed.
+func TestTheReferenceIsLeftNowhere(t *testing.T) {
+	b := newRollouts(t, "loss.params.beta=0.1", "keep_resources=always")
+	for _, die := range []int{0, 30, 60} {
+		b.fresh(func(t *testing.T) {
+			if _, _, err := b.life(die, true); (err == nil) != (die == 0) {
+				t.Fatalf("request %d: %v", die, err)
+			}
+			if die > 0 {
+				if _, _, err := b.life(0, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := client(b.server)
+			mine, _, err := c.Mine(t.Context(), false)
+			if err != nil || len(mine) != 1 {
+				t.Fatal(mine, err)
+			}
+			all, err := c.Sessions(t.Context(), mine[0].ID)
+			if err != nil || len(all) < 2 {
+				t.Fatal(all, err)
+			}
+			for _, s := range all {
+				if s.Status == runner.Running || s.Status == runner.Creating {
+					t.Errorf("request %d: %s is %s", die, s.DisplayName, s.Status)
+				}
+			}
+		})
+	}
+}
