@@ -139,9 +139,10 @@ func (r *run) rowsOf(s slot) []string {
 	return b.Rows
 }
 
-// ofRows is how a message names rows: not more of them than a line holds.
+// ofRows is how a message names rows: not more of them than a line holds, and each once, of which several completions may be.
 func ofRows(rows []string) string {
 	const shown = 8
+	rows = slices.Compact(slices.Clone(rows))
 	switch n := len(rows); {
 	case n == 0:
 		return ""
