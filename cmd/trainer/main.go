@@ -79,6 +79,7 @@ func strict(c *cli.Command) {
 	c.OnUsageError = usageError
 	if len(c.Subcommands) == 0 {
 		c.Before = noMore
+		c.HideHelpCommand = true // a file may be called help, or h; --help stays
 		return
 	}
 	c.Action = func(ctx *cli.Context) error {

@@ -33,6 +33,21 @@ func (f callForm) message(m Message) *jinja.Dict {
 	return out
 }
 
+// given is the message as the template is given it. Data writes null for the content of a message that calls tools, and some
+// templates look into it all the same: those get empty text.
+func (p *published) given(m Message) *jinja.Dict {
+	out := p.calls.message(m)
+	if !p.contentDue || !m.calls() {
+		return out
+	}
+	if _, ok := out.Get(keyContent); ok {
+		return out
+	}
+	out = out.Clone()
+	out.Set(keyContent, "")
+	return out
+}
+
 // call is one call, with its name and arguments under function.
 func (f callForm) call(v jinja.Value) jinja.Value {
 	call, ok := v.(*jinja.Dict)

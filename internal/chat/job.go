@@ -75,7 +75,7 @@ func (p *published) guarded(t *Template, c Conversation, weights []float64, work
 func (j *job) prepare(spelt []string) {
 	j.given = make([]*jinja.Dict, len(j.c.Messages))
 	for i, m := range j.c.Messages {
-		j.given[i] = j.p.calls.message(m)
+		j.given[i] = j.p.given(m)
 	}
 	j.tools = j.c.Tools
 	if len(spelt) > 0 {

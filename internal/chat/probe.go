@@ -25,6 +25,7 @@ const (
 func (p *published) probe(faults *diag.List, tok *tokenizer.Tokenizer, dated bool) {
 	p.calls = p.callForm()
 	p.oneCall = p.dropsCalls()
+	p.contentDue = p.needsContent()
 	question := jinja.NewDict("role", "user", keyContent, probeQuestion)
 	answer := jinja.NewDict("role", "assistant", keyContent, probeAnswer)
 	o, asked := p.options, false
@@ -98,7 +99,7 @@ func hasControl(tok *tokenizer.Tokenizer, text string) bool {
 // callForm finds the form of arguments that the template writes: the object if it writes that, else JSON text.
 func (p *published) callForm() callForm {
 	for _, form := range []callForm{callAsObject, callAsText} {
-		if text, err := p.renderCalls(form, probeValue); err == nil && strings.Contains(text, probeValue) {
+		if text, err := p.renderCalls(form, []string{keyContent}, probeValue); err == nil && strings.Contains(text, probeValue) {
 			return form
 		}
 	}
@@ -108,22 +109,33 @@ func (p *published) callForm() callForm {
 // dropsCalls tells whether the template writes a tool call, and not the second one beside it.
 func (p *published) dropsCalls() bool {
 	const second = "another value"
-	text, err := p.renderCalls(p.calls, probeValue, second)
+	text, err := p.renderCalls(p.calls, []string{keyContent}, probeValue, second)
 	return err == nil && strings.Contains(text, probeValue) && !strings.Contains(text, second)
 }
 
-// renderCalls renders an answer with a tool call for each value.
-func (p *published) renderCalls(form callForm, values ...string) (string, error) {
+// needsContent tells whether the template refuses a tool call without a content beside it, and takes it with an empty one.
+func (p *published) needsContent() bool {
+	if _, err := p.renderCalls(p.calls, nil, probeValue); err == nil {
+		return false
+	}
+	_, err := p.renderCalls(p.calls, []string{keyContent}, probeValue)
+	return err == nil
+}
+
+// renderCalls renders an answer with a tool call for each value, and with empty text under the keys given.
+func (p *published) renderCalls(form callForm, empty []string, values ...string) (string, error) {
 	calls := &jinja.List{}
 	for i, v := range values {
 		call := jinja.NewDict("id", fmt.Sprintf("probe%04d", i), "type", "function",
 			"function", jinja.NewDict("name", "probe_tool", "arguments", form.arguments(jinja.NewDict("probe", v))))
 		calls.Items = append(calls.Items, call)
 	}
-	messages := []*jinja.Dict{
-		jinja.NewDict("role", "user", keyContent, probeQuestion),
-		jinja.NewDict("role", "assistant", keyContent, "", keyToolCalls, calls),
+	answer := jinja.NewDict("role", "assistant")
+	for _, key := range empty {
+		answer.Set(key, "")
 	}
+	answer.Set(keyToolCalls, calls)
+	messages := []*jinja.Dict{jinja.NewDict("role", "user", keyContent, probeQuestion), answer}
 	o := p.options
 	if o.Now == nil {
 		o.Now = func() time.Time { return time.Unix(0, 0).UTC() }

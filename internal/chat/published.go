@@ -27,6 +27,7 @@ type published struct {
 	args      []string // name=value, sorted; for the hash
 
 	calls      callForm
+	contentDue bool   // it refuses a tool call in a message without content, and takes one with empty content
 	oneCall    bool   // of several tool calls it writes the first
 	answerEnd  string // the token behind an answer of the probe; "" where the next role's token ends it
 	nextEnds   bool   // the next role's token ends a turn

@@ -66,8 +66,8 @@ func messages(v value, key string) ([]chat.Message, *fault) {
 // message reads one. What it holds beyond role, content, train and weight goes to the template, which refuses what it would
 // drop; what is null or an empty list or object is left out.
 func message(v value, key string) (m chat.Message, f *fault) {
-	if !v.isObject() {
-		return m, bad(key, "%s where a message is due, as {\"role\": …, \"content\": …}", v.kind())
+	if kind := v.kind(); kind != "an object" {
+		return m, bad(key, "%s where a message is due, as {\"role\": …, \"content\": …}", kind)
 	}
 	m.Fields = jinja.NewDict()
 	var role, content, more bool

@@ -119,4 +119,8 @@ func TestBinaryColumnsAreRefusedWhereAFieldNamesThem(t *testing.T) {
 	if _, err := f.open(); err == nil || !strings.HasPrefix(err.Error(), "a.parquet:1: bytes: binary where text is due\na.parquet:2: bytes: null where text is due\n") {
 		t.Errorf("got %v", err)
 	}
+	f.r.Dataset.Train[0].Fields = map[string]recipe.Field{"prompt": {Columns: []string{"bytes"}}, "completion": {Columns: []string{"day"}}}
+	if _, err := f.open(); err == nil || !strings.HasPrefix(err.Error(), "a.parquet:1: bytes: binary where ") {
+		t.Errorf("as a prompt: %v", err)
+	}
 }
