@@ -76,6 +76,14 @@ func (s *Server) Ask(ctx context.Context, typ, key string, body []byte) (json.Ra
 	return out, err
 }
 
+// Tell posts what needs no reply, once; nobody learns whether it arrived.
+func (s *Server) Tell(ctx context.Context, typ string, body []byte) {
+	head := map[string]any{"v": version, "type": typ, "params": orEmpty(s.address.Params), "run": s.address.Run}
+	if f, err := frame(head, []string{"v", "type", "params", "run"}, body); err == nil {
+		_, _ = s.once(ctx, "", f)
+	}
+}
+
 // name is the address as it may be printed.
 func (s *Server) name() string {
 	text, _, _ := strings.Cut(s.address.URL, "?")
