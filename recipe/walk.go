@@ -93,6 +93,9 @@ func (w *walker) value(key string, k *Key, v reflect.Value, depth int) {
 
 // text makes a path that starts in a file's folder one that starts nowhere, so that the line can move.
 func (w *walker) text(key string, k *Key, v reflect.Value) string {
+	if k.Path == envDir {
+		return quote(w.r.EnvDir())
+	}
 	switch {
 	case k.Path == "tokenizer" || k.Path == "chat.template":
 		if isPath(k, v.String()) {

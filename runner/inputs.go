@@ -10,6 +10,7 @@ import (
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
 	"trainer/internal/hub"
+	"trainer/internal/rollout"
 	"trainer/internal/tokenizer"
 	"trainer/loss"
 	"trainer/recipe"
@@ -36,6 +37,8 @@ type Inputs struct {
 	Commits map[string]string
 	// Graders are the rewards, opened; empty in a loop without them.
 	Graders Graders
+	// Env is the environment of the recipe, opened; nil where there is none, or where it may not be asked.
+	Env rollout.Env
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 
@@ -93,6 +96,7 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if r.Loop() == loss.Distillation {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, the losses of preferences and those of reinforcement", r.Loss.Type, r.Loop())
 	}
+	no(r.Loop() == loss.Distillation && r.Rollout.Env != nil, "rollout.env", "use null: a teacher scores one completion a prompt")
 	if r.Loop() == loss.Reinforcement {
 		unbuiltRollout(r, no)
 	}
@@ -120,7 +124,6 @@ func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) 
 	no(r.Advantage.KLCoef > 0, "advantage.kl_coef", "use 0, and a small learning_rate or tighter clip thresholds to stay near the reference")
 	no(r.Advantage.ImportanceCap != nil, "advantage.importance_cap", "use null; the clip thresholds of the loss bound a ratio that is off")
 	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
-	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
 }
 
 // measuredBy are the metrics of an evaluation that a recipe can go by.

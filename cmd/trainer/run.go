@@ -138,6 +138,9 @@ func prepare(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, s
 		return nil, nil, err
 	}
 	in.Start, in.Graders = start, graders
+	if err := in.OpenEnv(ctx, out, lenient); err != nil {
+		return nil, nil, err
+	}
 	if err := in.CheckTargets(); err != nil {
 		return nil, nil, err
 	}
