@@ -119,7 +119,7 @@ func (j *job) closing(r *rendering, i int) (at int, own, ok bool) {
 func (t *Template) Rewrites(c Conversation, role string) error {
 	turn := Message{Role: "assistant", Content: "So be it."}
 	reply := Message{Role: role, Content: "Go on."}
-	if role == "tool" && t.own != nil && t.own.reads(keyToolCalls) {
+	if role == "tool" && t.own != nil && t.own.reads("<tool_call>") { // else Answer reads no call
 		call := jinja.NewDict("id", "call00000", "type", "function", "function", jinja.NewDict("name", "act", "arguments", jinja.NewDict("a", "b")))
 		turn.Fields = jinja.NewDict("role", turn.Role, keyContent, turn.Content, keyToolCalls, &jinja.List{Items: []jinja.Value{call}})
 		reply.Fields = jinja.NewDict("role", role, keyContent, reply.Content, "tool_call_id", "call00000", "name", "act")

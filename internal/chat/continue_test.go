@@ -27,6 +27,13 @@ func TestAConversationIsContinuedAsTheTemplateWritesIt(t *testing.T) {
 			}
 			for role, text := range shapes {
 				c := parse(t, text)
+				if err := tpl.Rewrites(Conversation{Messages: c.Messages[:1:1]}, role); role == "user" || tpl.own.reads("<tool_call>") {
+					if (err != nil) != (rewrites[f.name] == role) {
+						t.Errorf("%s: rewrites: %v", role, err)
+					}
+				} else if f.name == "gptoss" && err == nil { // wants a call, and its own are not read
+					t.Errorf("%s: is taken without a call", role)
+				}
 				reply := c.Messages[2:]
 				whole, err := tpl.Prompt(c)
 				if err != nil {
