@@ -73,6 +73,7 @@ func (in *Inputs) tryEnv(ctx context.Context, p dataset.Prompt) error {
 		return err
 	}
 	episode.Close()
+	in.reworded = s.Messages != nil || s.Tools != nil
 	t := trajectory{r: &run{in: in, tell: func(Event) {}}, p: p, c: p.Conversation, name: name}
 	_, err = t.opened(s)
 	return err

@@ -42,7 +42,8 @@ type Inputs struct {
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 
-	missing []string // what is not here and may not be fetched
+	missing  []string // what is not here and may not be fetched
+	reworded bool     // the environment changes prompts: they have up to dataset.max_length tokens, whatever those of the rows have
 }
 
 // Seeds are derived from the recipe's one.

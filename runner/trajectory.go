@@ -35,7 +35,7 @@ type trajectory struct {
 	said    []json.RawMessage // the same for graders
 	reward  float64
 	rewards int             // how many turns had one
-	before  rollout.Episode // nil: none is open
+	episode rollout.Episode // nil: none is open
 	last    rollout.Sequence
 	behind  int // of member.Tokens, where the last turn starts
 }
@@ -63,9 +63,9 @@ func (t *trajectory) play(ctx, wanted context.Context) error {
 	for attempt := range t.r.in.Recipe.Rollout.Env.Retries + 1 {
 		t.member, t.c, t.said, t.reward, t.rewards, lost = rollout.Member{Prompt: t.p.IDs}, t.p.Conversation, nil, 0, 0, nil
 		err := t.attempt(ctx, wanted, attempt)
-		if t.before != nil {
-			t.before.Close()
-			t.before = nil
+		if t.episode != nil {
+			t.episode.Close()
+			t.episode = nil
 		}
 		if err != nil && !errors.As(err, &lost) {
 			return err
@@ -95,7 +95,7 @@ func (t *trajectory) attempt(ctx, wanted context.Context, attempt int) error {
 	if err != nil {
 		return err
 	}
-	t.before = episode
+	t.episode = episode
 	if t.member.Prompt, err = t.opened(scene); err != nil {
 		return t.unfit(err)
 	}
@@ -184,7 +184,7 @@ func (t *trajectory) step(ctx context.Context, turn int, last bool) (over bool, 
 	last = last || t.last.Stop == rollout.Cut || left <= 0
 	spoken := t.spoken(turn)
 	spoken.Last = last
-	reply, err := t.before.Step(ctx, spoken)
+	reply, err := t.episode.Step(ctx, spoken)
 	if err != nil {
 		return false, err
 	}
