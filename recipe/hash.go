@@ -36,6 +36,7 @@ var beside = map[string]string{
 	"checkpoint":                  "saves weights without changing them",
 	"logging":                     "tells of the run",
 	"limits":                      "end a life of the run, which resumes as it was",
+	envDir:                        "where a program stands, not which",
 	"test":                        "is of trainer test",
 	"reward.N.tests":              "are held before the run",
 	rewardDir:                     "where a program stands, not which",

@@ -219,13 +219,15 @@ func TestShownRecipesLoad(t *testing.T) {
 	if r := must(t, example.String()); r.LRSchedule.Type != "cosine" || len(r.Test.Expect) != 1 {
 		t.Errorf("got %+v", r)
 	}
-	shipped, err := filepath.Glob("../recipes/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range shipped {
-		if _, err := Load(file); err != nil {
-			t.Errorf("%s: %v", file, err)
+	for _, pattern := range []string{"../recipes/*.yaml", "../recipes/*/*.yaml"} {
+		shipped, err := filepath.Glob(pattern)
+		if err != nil || len(shipped) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range shipped {
+			if _, err := Load(file); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
 		}
 	}
 }

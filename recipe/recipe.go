@@ -344,8 +344,10 @@ type OnError struct {
 type Env struct {
 	// Type says how the environment is asked.
 	Type string `yaml:"type" validate:"required,oneof=command http"`
-	// Command is the argv, without a shell; its folder is the recipe's. Needs --allow-exec.
+	// Command is the argv, without a shell. Needs --allow-exec.
 	Command []string `yaml:"command" validate:"required" type:"command"`
+	// Dir is the folder it runs in, relative to the recipe's.
+	Dir string `yaml:"dir" default:"." type:"command"`
 	// Env names the variables that are passed on; their values are in no file of the run.
 	Env []string `yaml:"env" type:"command"`
 	// StartTimeout bounds the wait for the first answer.

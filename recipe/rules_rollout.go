@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,14 +59,19 @@ func (d *decoder) stops(n *node, key string) {
 	}
 }
 
-// env: what is sent to an address is rows and completions.
+// env is held to the rules of rewards that ask outside: what is sent is rows and completions.
 func (d *decoder) env() {
 	e := d.r.Rollout.Env
-	if e == nil || e.Type != "http" || !d.sound("rollout.env.url") {
+	if e == nil {
 		return
 	}
-	if msg := grader.CheckAddress(e.URL); msg != "" {
-		d.refuse("rollout.env.url", "%s", msg)
+	var c grader.Checker = &grader.Command{Command: e.Command, Env: e.Env}
+	if e.Type == "http" {
+		c = &grader.HTTP{URL: e.URL, Headers: e.Headers}
+	}
+	var f *grader.Fault
+	if errors.As(c.Check(), &f) && d.sound("rollout.env."+f.Key) {
+		d.refuse("rollout.env."+f.Key, "%s", f.Msg)
 	}
 }
 

@@ -42,6 +42,7 @@ const schemaPath = "reward.N.params.schema"
 const (
 	lossDir   = "loss.params.dir"
 	rewardDir = "reward.N.params.dir"
+	envDir    = "rollout.env.dir"
 )
 
 // ProgramDir is the absolute folder that the program runs in whose command and dir are keys of the mapping at params, as
@@ -119,7 +120,7 @@ func (w *walker) text(key string, k *Key, v reflect.Value) string {
 		if !remote(v.String()) {
 			return quote(absolute(w.r.Dir(key), v.String()))
 		}
-	case k.Path == lossDir || k.Path == rewardDir:
+	case k.Path == lossDir || k.Path == rewardDir || k.Path == envDir:
 		return quote(w.r.ProgramDir(above(key), v.String()))
 	case k.Path == schemaPath:
 		if path, ok := v.Interface().(string); ok {

@@ -161,6 +161,9 @@ func (in *Inputs) checkContext(context int, name string, l *diag.List) {
 			n, _ := x.set.Count(i)
 			longest = max(longest, n)
 		}
+		if in.reworded {
+			longest = max(longest, in.Recipe.Dataset.MaxLength)
+		}
 		if longest+x.max > context {
 			l.Add(in.Recipe.At(x.key), x.key, "the longest prompt has %d tokens, and with %d sampled ones that is more than the context of %s, %d: use at most %d, or a smaller dataset.max_length",
 				longest, x.max, name, context, max(1, context-longest))
@@ -175,6 +178,14 @@ func (in *Inputs) checkLengths(lim TrainLimits, name string, l *diag.List) {
 	}
 	if in.StandIn {
 		name = "the sandbox's stand-in for " + name
+	}
+	if in.reworded {
+		if n := in.Recipe.Dataset.MaxLength + in.Recipe.Rollout.SamplingParams.MaxTokens; n-1 > lim.MaxSeqLength {
+			const key = "dataset.max_length"
+			l.Add(in.Recipe.At(key), key, "the environment changes prompts, which may then have %d tokens, and with rollout.sampling_params.max_tokens that is more than the %d that %s takes: use at most %d",
+				in.Recipe.Dataset.MaxLength, lim.MaxSeqLength+1, name, max(1, lim.MaxSeqLength+1-in.Recipe.Rollout.SamplingParams.MaxTokens))
+		}
+		return
 	}
 	const shown = 5
 	found, longest := 0, 0

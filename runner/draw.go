@@ -205,7 +205,8 @@ type question struct {
 	seeded  bool
 	under   served
 	tries   int
-	experts bool // with the keys of those that are chosen
+	experts bool          // with the keys of those that are chosen
+	slots   chan struct{} // held by each sample in flight; where there is an environment
 }
 
 // ask samples and grades. Requests are sent under ctx, so that they land whatever becomes of the batch, and waited for under
@@ -215,6 +216,7 @@ func (r *run) ask(ctx, wanted context.Context, q question) ([]rollout.Group, []s
 	graded := make([][]grader.Graded, len(q.rows))
 	g, wanted := errgroup.WithContext(wanted)
 	g.SetLimit(mostSampling)
+	q.slots = make(chan struct{}, mostSampling)
 	for i := range q.rows {
 		g.Go(func() error {
 			return caught(func() (err error) {
@@ -255,6 +257,11 @@ func (r *run) group(ctx, wanted context.Context, q question, i int) (rollout.Gro
 		return rollout.Group{}, "", nil, drifted(err)
 	}
 	g := rollout.Group{Row: q.rows[i], Prompt: p.IDs}
+	if r.in.Env != nil {
+		var graded []grader.Graded
+		g.Members, graded, err = r.play(ctx, wanted, q, i, p)
+		return g, p.At.String(), graded, err
+	}
 	op, requests := Sample{Prompts: [][]int32{p.IDs}, Params: q.params, N: q.n, RoutedExperts: q.experts}, 1
 	if q.seeded {
 		op.N, requests = 1, q.n

@@ -32,13 +32,19 @@ func (r *run) grade(ctx context.Context, p dataset.Prompt, members []rollout.Mem
 		if !g.Scored {
 			m.Reward, m.Unscored = 0, g.Why
 		}
-		for _, part := range g.Parts {
-			if !part.NotRun {
-				m.Parts = append(m.Parts, rollout.Part{Name: part.Name, Value: part.Value, Scored: part.Scored, Why: part.Why})
-			}
-		}
+		m.Parts = partsOf(g)
 	}
 	return graded, nil
+}
+
+// partsOf are what the rewards gave, less those that were not asked.
+func partsOf(g grader.Graded) (parts []rollout.Part) {
+	for _, part := range g.Parts {
+		if !part.NotRun {
+			parts = append(parts, rollout.Part{Name: part.Name, Value: part.Value, Scored: part.Scored, Why: part.Why})
+		}
+	}
+	return parts
 }
 
 // spoken is a completion without the token or the text that ended it, as graders read it: control tokens by their names,

@@ -9,6 +9,7 @@ import (
 
 	"trainer/internal/diag"
 	"trainer/internal/grader"
+	"trainer/internal/rollout"
 	"trainer/recipe"
 )
 
@@ -19,6 +20,8 @@ var ErrNotAllowed = errors.New("not allowed")
 type Outside interface {
 	// Connect sets what g asks with; key is its place in the recipe, reward.0, and dir the folder that a program runs in.
 	Connect(g grader.Outside, key, dir string) error
+	// Environment is what e names; key and dir are as those of Connect.
+	Environment(e *recipe.Env, key, dir string) (rollout.Env, error)
 }
 
 // Graders are the rewards of a recipe, opened.

@@ -10,6 +10,7 @@ import (
 	"trainer/internal/dataset"
 	"trainer/internal/diag"
 	"trainer/internal/hub"
+	"trainer/internal/rollout"
 	"trainer/internal/tokenizer"
 	"trainer/loss"
 	"trainer/recipe"
@@ -38,10 +39,13 @@ type Inputs struct {
 	Graders Graders
 	// Unjudged: an evaluation samples what is held out, and its rewards say nothing.
 	Unjudged bool
+	// Env is the environment of the recipe, opened; nil where there is none, or where it may not be asked.
+	Env rollout.Env
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 
-	missing []string // what is not here and may not be fetched
+	missing  []string // what is not here and may not be fetched
+	reworded bool     // the environment changes prompts: they have up to dataset.max_length tokens, whatever those of the rows have
 }
 
 // Seeds are derived from the recipe's one.
@@ -95,6 +99,7 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if r.Loop() == loss.Distillation {
 		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, the losses of preferences and those of reinforcement", r.Loss.Type, r.Loop())
 	}
+	no(r.Loop() == loss.Distillation && r.Rollout.Env != nil, "rollout.env", "use null: a teacher scores one completion a prompt")
 	if r.Loop() == loss.Reinforcement {
 		unbuiltRollout(r, no)
 	}
@@ -116,7 +121,14 @@ func unbuilt(r *recipe.Recipe) diag.List {
 
 // unbuiltRollout names what the loop that samples does not do yet.
 func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) {
-	no(r.Rollout.Env != nil, "rollout.env", "use null and rewards: one completion a prompt")
+	if r.Rollout.Env != nil {
+		const instead = "not together with rollout.env; leave one of them out"
+		g, ok := r.Loss.Params.(*loss.GRPO)
+		no(ok && g.Beta > 0, "loss.params.beta", instead)
+		no(r.Advantage != nil && r.Advantage.KLCoef > 0, "advantage.kl_coef", instead)
+		no(r.Advantage != nil && r.Advantage.ImportanceCap != nil, "advantage.importance_cap", instead)
+		no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", instead)
+	}
 }
 
 // measuredBy are the metrics of an evaluation that a recipe can go by.

@@ -136,12 +136,16 @@ func (l *ledger) submit(ctx context.Context, items ...item) ([]*operation, error
 const harmlessTries = 3
 
 // attempt is it's slot under the number that is due: what trains nothing can be asked for anew where an earlier one has
-// failed, or was of another plan.
+// failed, or was of another plan or, as an environment has answered otherwise than in an earlier life, of another prompt.
 func (l *ledger) attempt(it item) slot {
 	s := it.slot
-	for !s.mutating() && (s.needed() || s.attempt < harmlessTries-1) {
+	for !s.mutating() {
 		o := l.at(s)
-		if o == nil || !o.final() || o.err == nil && !(s.kind == kindReference && o.body != "" && o.body != hashOf(it.body.Body)) {
+		if o == nil || !o.final() {
+			break
+		}
+		other := (s.kind == kindReference || s.samples()) && o.body != "" && o.body != hashOf(it.body.Body)
+		if !other && (o.err == nil || !s.needed() && s.attempt >= harmlessTries-1) {
 			break
 		}
 		s.attempt++

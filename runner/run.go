@@ -128,6 +128,9 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	if l, ok := in.Recipe.Loss.Params.(*loss.Command); ok && l.Call == nil {
 		return Summary{}, errors.New("the loss of the recipe is not open")
 	}
+	if in.samples() && in.Recipe.Rollout.Env != nil && in.Env == nil {
+		return Summary{}, errors.New("the environment of the recipe is not open")
+	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
 	if r.past.complete(len(p.Rates)) {
 		return r.idle(ctx, stop)

@@ -38,6 +38,9 @@ type completion struct {
 	Logprobs  []float64 `json:"logprobs"`
 	Ref       []float64 `json:"ref_logprobs,omitempty"` // of what is trained, where the run compares with a reference
 	Experts   string    `json:"routed_experts_key,omitempty"`
+	// Observed are the stretches of the tokens that an environment wrote, [from, to); PromptTokens is what it began with.
+	Observed     [][2]int `json:"observed,omitempty"`
+	PromptTokens []int32  `json:"prompt_tokens,omitempty"`
 }
 
 // verdict is what one grader gave.
@@ -61,9 +64,16 @@ func (r *run) written(batch int, d *drawn) ([]byte, error) {
 			}
 		}
 		for j, m := range g.Members {
+			if m.Prompt != nil {
+				c.Prompt = r.in.Tokenizer.Decode(m.Prompt)
+			}
 			c.Member, c.Text, c.Stop, c.Count, c.Version = j, m.Text, string(m.Stop), len(m.Tokens), m.Version
 			c.Reward, c.Unscored, c.Advantage, c.Trained = m.Reward, m.Unscored, m.Advantage, m.Trained
 			c.Tokens, c.Logprobs, c.Ref, c.Experts, c.Rewards = m.Tokens, m.Logprobs, m.Ref, m.RoutedExperts, nil
+			c.Observed, c.PromptTokens = nil, m.Prompt
+			for _, s := range m.Observed {
+				c.Observed = append(c.Observed, [2]int{s.From, s.To})
+			}
 			for _, p := range m.Parts {
 				c.Rewards = append(c.Rewards, verdict(p))
 			}
@@ -159,6 +169,10 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 	}
 	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop), RoutedExperts: c.Experts}, Ref: c.Ref, Text: c.Text,
 		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Trained: c.Trained}
+	m.Prompt = c.PromptTokens
+	for _, s := range c.Observed {
+		m.Observed = append(m.Observed, rollout.Span{From: s[0], To: s[1]})
+	}
 	for _, v := range c.Rewards {
 		m.Parts = append(m.Parts, rollout.Part(v))
 	}
@@ -176,7 +190,11 @@ func (r *run) show(done int, d *drawn) {
 		}
 		left--
 		m := g.Members[i%len(g.Members)]
-		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(g.Prompt), Text: m.Text,
+		prompt := g.Prompt
+		if m.Prompt != nil {
+			prompt = m.Prompt
+		}
+		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(prompt), Text: m.Text,
 			Metrics: map[string]float64{"tokens": float64(len(m.Tokens)), "advantage": m.Advantage}}
 		if m.Unscored == "" {
 			e.Metrics["reward"] = m.Reward

@@ -181,7 +181,7 @@ func (l *ledger) infer(s slot, in intentRecord) error {
 // fetch follows an operation that the service has accepted.
 func (l *ledger) fetch(ctx context.Context, p pending, id string) error {
 	s := p.slot
-	o := &operation{slot: s, key: p.intent.Key, op: opOf(s.kind), id: id, expect: p.intent.Expect, digest: p.digest, done: make(chan struct{})}
+	o := &operation{slot: s, key: p.intent.Key, op: opOf(s.kind), id: id, expect: p.intent.Expect, digest: p.digest, body: p.intent.Body, done: make(chan struct{})}
 	l.follow(ctx, o)
 	_, err := o.wait(ctx)
 	var failed *Failed

@@ -20,8 +20,8 @@ import (
 
 // outsideFlags let the rewards of a recipe, which may be a stranger's, ask outside of the program.
 var outsideFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "allow-exec", Usage: "let the recipe run its own programs (command rewards, a command loss)"},
-	&cli.StringSliceFlag{Name: "allow-host", Usage: "let the recipe send completions and rows to `HOST` (http and judge rewards)"},
+	&cli.BoolFlag{Name: "allow-exec", Usage: "let the recipe run its own programs (command rewards and environments, a command loss)"},
+	&cli.StringSliceFlag{Name: "allow-host", Usage: "let the recipe send completions and rows to `HOST` (http and judge rewards, http environments)"},
 }
 
 // Where the judge is; a recipe can't say it.

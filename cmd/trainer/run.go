@@ -167,6 +167,9 @@ func opened(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, st
 		graders.Unchecked = append(graders.Unchecked, unchecked)
 	}
 	in.Start, in.Graders = start, graders
+	if err := in.OpenEnv(ctx, out, lenient); err != nil {
+		return nil, err
+	}
 	return in, in.CheckTargets()
 }
 

@@ -53,17 +53,22 @@ func (s *source) objects(row value, field string) ([]*jinja.Dict, *fault) {
 			return nil, nil
 		}
 	}
+	return objects(v, c.String())
+}
+
+// objects reads a list of objects that stands under key.
+func objects(v value, key string) ([]*jinja.Dict, *fault) {
 	if !v.isList() {
-		return nil, bad(c.String(), "%s where a list of objects is due", v.kind())
+		return nil, bad(key, "%s where a list of objects is due", v.kind())
 	}
 	var out []*jinja.Dict
 	for i, item := range v.items() {
 		if !item.isObject() {
-			return nil, bad(element(c.String(), i, ""), "%s where an object is due", item.kind())
+			return nil, bad(element(key, i, ""), "%s where an object is due", item.kind())
 		}
 		t, err := decoded(item)
 		if err != nil {
-			return nil, bad(element(c.String(), i, ""), "%v", err)
+			return nil, bad(element(key, i, ""), "%v", err)
 		}
 		out = append(out, t.(*jinja.Dict))
 	}

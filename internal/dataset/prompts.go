@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"trainer/internal/chat"
+	"trainer/internal/chat/jinja"
 	"trainer/internal/diag"
 )
 
@@ -22,6 +23,8 @@ type Prompt struct {
 	Target json.RawMessage
 	// Row is the whole row as it stands in the file, one JSON object.
 	Row json.RawMessage
+	// Conversation is what IDs are rendered from; empty where the template has no roles.
+	Conversation chat.Conversation
 }
 
 // Prompt reads row i, in [0, Len), of a set of prompts. It is an error when the file has changed.
@@ -39,6 +42,9 @@ func (s *Set) Prompt(i int) (Prompt, error) {
 		p.IDs, p.Row = made.sides[0].IDs, json.RawMessage(row)
 		if p.Asked, f = asked(src, row, s.x.template); f == nil {
 			p.Target, f = target(src, row)
+		}
+		if f == nil {
+			p.Conversation, f = promptConversation(src, row, s.x.template)
 		}
 	}
 	if f != nil {
@@ -78,6 +84,48 @@ func encodePrompt(s *source, row value, t *chat.Template) (chat.Example, *fault)
 		})
 	}
 	return chat.Example{IDs: ids, Weights: make([]float64, len(ids))}, nil
+}
+
+// promptConversation is the prompt of a row with what it has beside it for the template.
+func promptConversation(s *source, row value, t *chat.Template) (chat.Conversation, *fault) {
+	_, ms, f := prompt(s, row, t)
+	if f != nil || ms == nil {
+		return chat.Conversation{}, f
+	}
+	return s.conversation(row, ms)
+}
+
+// Messages reads a JSON list of messages that does not come from a row, as rows are read. The error says which key is at fault.
+func Messages(raw json.RawMessage) ([]chat.Message, error) {
+	v, err := outside(raw)
+	if err != nil {
+		return nil, err
+	}
+	ms, f := messages(v, "messages")
+	if f != nil {
+		return nil, fmt.Errorf("%s: %s", f.key, f.msg)
+	}
+	return ms, nil
+}
+
+// Objects reads a JSON list of objects that does not come from a row, such as tools, which key names.
+func Objects(raw json.RawMessage, key string) ([]*jinja.Dict, error) {
+	v, err := outside(raw)
+	if err != nil {
+		return nil, err
+	}
+	out, f := objects(v, key)
+	if f != nil {
+		return nil, fmt.Errorf("%s: %s", f.key, f.msg)
+	}
+	return out, nil
+}
+
+func outside(raw []byte) (value, error) {
+	if err := check(raw); err != nil {
+		return nil, err
+	}
+	return trimmed(raw), nil
 }
 
 // prompt is the prompt of a row: its messages, or its text where there are no roles.

@@ -22,7 +22,7 @@ import (
 // YAML's alone; a schema sees them as a key.
 func TestSchemaAcceptsWhatLoads(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../../recipe/testdata/valid/*.yaml", "../../recipe/testdata/full/*.yaml", "../../recipes/*.yaml"} {
+	for _, pattern := range []string{"../../recipe/testdata/valid/*.yaml", "../../recipe/testdata/full/*.yaml", "../../recipes/*.yaml", "../../recipes/*/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

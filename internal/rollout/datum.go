@@ -9,7 +9,8 @@ import (
 
 // Datum is the sequence that m is trained as, behind its prompt, [T] = P + len(m.Tokens) - 1 positions: entry t speaks of
 // predicting token t+1, so that the first P-1 positions, which predict the prompt, have weight 0, and the completion's
-// tokens have the log-probabilities that they were sampled with and the advantage of m. Ids are those that were sampled.
+// tokens have the log-probabilities that they were sampled with and the advantage of m. Ids are those that were sampled. What
+// an environment wrote between is as the prompt: it has no weight.
 func Datum(prompt []int32, m Member, group int) loss.Datum {
 	ids := make([]int32, 0, len(prompt)+len(m.Tokens))
 	ids = append(append(ids, prompt...), m.Tokens...)
@@ -26,6 +27,11 @@ func Datum(prompt []int32, m Member, group int) loss.Datum {
 	for t := lead; t < n; t++ {
 		d.Weights[t], d.Advantages[t] = 1, m.Advantage
 	}
+	for _, s := range m.Observed {
+		for t := lead + s.From; t < lead+s.To; t++ {
+			d.Weights[t], d.Advantages[t], d.OldLogprobs[t] = 0, 0, 0
+		}
+	}
 	return d
 }
 
@@ -38,7 +44,11 @@ func Step(groups []Group) []loss.Datum {
 		}
 		for _, m := range g.Members {
 			if m.Trained {
-				data = append(data, Datum(g.Prompt, m, i))
+				prompt := g.Prompt
+				if m.Prompt != nil {
+					prompt = m.Prompt
+				}
+				data = append(data, Datum(prompt, m, i))
 			}
 		}
 	}

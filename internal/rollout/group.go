@@ -40,6 +40,22 @@ type Member struct {
 	Advantage float64
 	Trained   bool      // it is in the loss
 	Ref       []float64 // [T], natural logs of its tokens under the reference; nil: there is none
+	// Prompt is what an environment began with, [P]; nil: the group's.
+	Prompt []int32
+	// Observed are the stretches of Tokens that an environment wrote, in order: they are not trained, and have no Logprobs.
+	Observed []Span
+}
+
+// Span is the tokens [From, To) of a completion.
+type Span struct{ From, To int }
+
+// Sampled is how many tokens the model wrote.
+func (m *Member) Sampled() int {
+	n := len(m.Tokens)
+	for _, s := range m.Observed {
+		n -= s.To - s.From
+	}
+	return n
 }
 
 // Part is what one grader gave, before clip and weight; Why where it gave nothing, or says more.
@@ -121,5 +137,5 @@ func trainable(m *Member, r *recipe.Rollout) int {
 	if r.Truncated == "mask" && m.Stop == Cut {
 		return 0
 	}
-	return len(m.Tokens)
+	return m.Sampled()
 }

@@ -9,7 +9,7 @@ import (
 // Metrics are the numbers of a rollout batch. Means of rewards are over scored members alone, and absent where there is
 // none: reward/mean of the totals, reward/<grader>/mean of each grader before clip and weight. Counts: reward/unscored,
 // reward/<grader>/unscored/<grader.Reason>, groups, groups/trained, groups/too_few, groups/unsampled. groups/zero_variance_fraction
-// is of the sampled groups, completion/length in tokens, completion/truncated_fraction of the completions,
+// is of the sampled groups, completion/length in sampled tokens, turns of the assistant where there is an environment, completion/truncated_fraction of the completions,
 // kl/reference the mean of q − ρ over the tokens that are compared with a reference, an estimate of the KL of the weights that
 // sampled to it, absent where there is none; entropy/sampled the mean of −q over the sampled tokens, an estimate of the entropy of the weights that sampled.
 func Metrics(groups []Group) map[string]float64 {
@@ -17,7 +17,7 @@ func Metrics(groups []Group) map[string]float64 {
 		reward, length, cut, entropy, kl mean
 		parts                            = map[string]*mean{}
 		counts                           = map[string]float64{"reward/unscored": 0, "groups": float64(len(groups)), "groups/trained": 0}
-		flat                             mean
+		flat, turns                      mean
 	)
 	for _, g := range groups {
 		switch g.Dropped {
@@ -30,10 +30,18 @@ func Metrics(groups []Group) map[string]float64 {
 			flat.add(truth(g.Dropped == ZeroVariance || equal(g)))
 		}
 		for _, m := range g.Members {
-			length.add(float64(len(m.Tokens)))
-			cut.add(truth(m.Stop == Cut))
-			for _, q := range m.Logprobs {
-				entropy.add(-q)
+			if len(m.Tokens) > 0 {
+				length.add(float64(m.Sampled()))
+				cut.add(truth(m.Stop == Cut))
+			}
+			at := 0
+			for _, s := range m.Observed {
+				entropy.addAll(m.Logprobs[at:s.From])
+				at = s.To
+			}
+			entropy.addAll(m.Logprobs[at:])
+			if m.Prompt != nil {
+				turns.add(float64(len(m.Observed) + 1))
 			}
 			for t, ref := range m.Ref {
 				kl.add(m.Logprobs[t] - ref)
@@ -61,6 +69,7 @@ func Metrics(groups []Group) map[string]float64 {
 	cut.put(out, "completion/truncated_fraction")
 	entropy.put(out, "entropy/sampled")
 	kl.put(out, "kl/reference")
+	turns.put(out, "turns")
 	flat.put(out, "groups/zero_variance_fraction")
 	for name, m := range parts {
 		m.put(out, "reward/"+name+"/mean")
@@ -97,6 +106,13 @@ type mean struct {
 }
 
 func (m *mean) add(v float64) { m.sum += v; m.n++ }
+
+// addAll takes the log-probabilities of sampled tokens.
+func (m *mean) addAll(logprobs []float64) {
+	for _, q := range logprobs {
+		m.add(-q)
+	}
+}
 
 func (m *mean) put(into map[string]float64, name string) {
 	if m.n > 0 {

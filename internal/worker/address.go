@@ -87,6 +87,14 @@ func (s *Server) trouble(reason, msg string) {
 	}
 }
 
+// Tell posts what needs no reply, once; nobody learns whether it arrived.
+func (s *Server) Tell(ctx context.Context, typ string, body []byte) {
+	head := map[string]any{"v": version, "type": typ, "params": orEmpty(s.address.Params), "run": s.address.Run}
+	if f, err := frame(head, []string{"v", "type", "params", "run"}, body, maxFrame); err == nil {
+		_, _ = s.once(ctx, "", f)
+	}
+}
+
 // name is the address as it may be printed.
 func (s *Server) name() string {
 	text, _, _ := strings.Cut(s.address.URL, "?")

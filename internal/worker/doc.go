@@ -37,6 +37,14 @@ type Lost struct {
 
 func (l *Lost) Error() string { return l.Reason + ": " + l.Msg }
 
+// Gone is a request of an episode whose process is gone, and the episode with it: it begins anew, or is given up.
+type Gone struct {
+	Reason string // one of the words above
+	Msg    string
+}
+
+func (g *Gone) Error() string { return g.Reason + ": " + g.Msg }
+
 // Fatal means that asking on is of no use: the run stops.
 type Fatal struct{ Msg string }
 

@@ -32,11 +32,13 @@ type request struct {
 	typ     string // empty: nothing is asked, a process is to be there
 	body    []byte
 	attempt int
+	bound   bool         // to the process that it is sent to: no other can answer it
 	result  chan outcome // holds one
 }
 
 type outcome struct {
 	reply json.RawMessage
+	by    *attendance
 	err   error
 }
 
@@ -60,37 +62,39 @@ func (p *Pool) Close() {
 // Ask sends a request of a type, whose other keys are those of body, a JSON object, and returns the reply, a JSON object. The
 // error is a *Lost after all retries, a *Fatal when asking on is of no use, or that of ctx.
 func (p *Pool) Ask(ctx context.Context, typ string, body []byte) (json.RawMessage, error) {
-	return p.ask(&request{ctx: ctx, typ: typ, body: body, result: make(chan outcome, 1)})
+	o := p.put(&request{ctx: ctx, typ: typ, body: body, result: make(chan outcome, 1)}, p.in, nil)
+	return o.reply, o.err
 }
 
-func (p *Pool) ask(r *request) (json.RawMessage, error) {
-	ctx := r.ctx
+// put hands r to whoever takes from in, and waits for what becomes of it; gone is closed when nobody takes any more.
+func (p *Pool) put(r *request, in chan<- *request, gone <-chan struct{}) outcome {
 	select {
-	case p.in <- r:
+	case in <- r:
+	case <-gone:
+		return outcome{err: &Gone{Died, "its program is gone"}}
 	case <-p.failed:
-		return nil, p.why()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return outcome{err: p.why()}
+	case <-r.ctx.Done():
+		return outcome{err: context.Cause(r.ctx)}
 	case <-p.ctx.Done():
-		return nil, context.Cause(p.ctx)
+		return outcome{err: context.Cause(p.ctx)}
 	}
 	select {
 	case o := <-r.result:
-		return o.reply, o.err
+		return o
 	case <-p.failed:
-		return nil, p.why()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return outcome{err: p.why()}
+	case <-r.ctx.Done():
+		return outcome{err: context.Cause(r.ctx)}
 	case <-p.ctx.Done():
-		return nil, context.Cause(p.ctx)
+		return outcome{err: context.Cause(p.ctx)}
 	}
 }
 
 // Ready starts one process, unless there is one that works, and waits until it can be asked. The error is a *Fatal where it can't
 // be, or that of ctx.
 func (p *Pool) Ready(ctx context.Context) error {
-	_, err := p.ask(&request{ctx: ctx, result: make(chan outcome, 1)})
-	return err
+	return p.put(&request{ctx: ctx, result: make(chan outcome, 1)}, p.in, nil).err
 }
 
 func (p *Pool) why() error {
@@ -123,6 +127,10 @@ func (p *Pool) queue() {
 // again queues a request once more, or ends it where it had its retries.
 func (p *Pool) again(r *request, reason, msg string) {
 	p.trouble(reason, msg)
+	if r.bound {
+		r.result <- outcome{err: &Gone{reason, msg}}
+		return
+	}
 	r.attempt++
 	if r.attempt > p.command.Retries {
 		r.result <- outcome{err: &Lost{reason, msg}}
@@ -132,6 +140,10 @@ func (p *Pool) again(r *request, reason, msg string) {
 }
 
 func (p *Pool) requeue(r *request) {
+	if r.bound {
+		r.result <- outcome{err: &Gone{Died, "its program was killed for another request"}}
+		return
+	}
 	select {
 	case p.in <- r:
 	case <-p.ctx.Done():
@@ -253,7 +265,8 @@ type open struct {
 
 // attend sends requests to a process and takes its replies until it fails or the pool ends.
 func (s *slot) attend(proc *process, first *request) {
-	a := &attendance{slot: s, proc: proc, open: map[int64]open{}}
+	a := &attendance{slot: s, proc: proc, open: map[int64]open{}, own: make(chan *request), told: make(chan []byte), gone: make(chan struct{})}
+	defer close(a.gone)
 	a.send(first)
 	for a.step() {
 	}
@@ -264,14 +277,17 @@ type attendance struct {
 	*slot
 	proc *process
 	open map[int64]open
-	last int64 // id
+	last int64         // id
+	own  chan *request // of the episodes that live in the process
+	told chan []byte   // frames without a reply
+	gone chan struct{} // closed when the process is
 }
 
 // step waits for the next thing to happen; false when the process is gone.
 func (a *attendance) step() bool {
-	var more chan *request
+	var more, own chan *request
 	if len(a.open) < a.proc.inFlight {
-		more = a.pool.out
+		more, own = a.pool.out, a.own
 	}
 	timer := time.NewTimer(time.Until(a.next()))
 	defer timer.Stop()
@@ -284,6 +300,10 @@ func (a *attendance) step() bool {
 		return a.take(line)
 	case r := <-more:
 		a.send(r)
+	case r := <-own:
+		a.send(r)
+	case f := <-a.told:
+		a.proc.offer(f)
 	case <-timer.C:
 		return a.expire()
 	case <-a.pool.failed:
@@ -313,8 +333,11 @@ func (a *attendance) send(r *request) {
 		return
 	}
 	a.last++
-	head := map[string]any{"v": version, "id": a.last, "type": r.typ, "attempt": r.attempt}
-	f, err := frame(head, []string{"v", "id", "type", "attempt"}, r.body, a.pool.command.mostBytes())
+	head, order := map[string]any{"v": version, "id": a.last, "type": r.typ, "attempt": r.attempt}, []string{"v", "id", "type", "attempt"}
+	if r.bound { // the attempt is that of its episode
+		order = order[:3]
+	}
+	f, err := frame(head, order, r.body, a.pool.command.mostBytes())
 	if err != nil {
 		r.result <- outcome{err: &Lost{Protocol, err.Error()}}
 		return
@@ -345,13 +368,18 @@ func (a *attendance) take(line []byte) bool {
 	switch msg := (masker{a.pool.command.Secrets}).mask(r.failed()); {
 	case msg != "" && r.Fatal:
 		a.pool.end(&Fatal{strings.Join(a.pool.command.Args, " ") + ": " + msg})
+	case msg != "" && r.Retry && o.bound && o.attempt < a.pool.command.Retries:
+		o.attempt++
+		a.send(o.request)
+	case msg != "" && r.Retry && o.bound:
+		o.result <- outcome{err: &Lost{Failed, msg}}
 	case msg != "" && r.Retry:
 		a.pool.again(o.request, Failed, msg)
 	default:
 		if msg != "" {
 			a.pool.trouble(Failed, msg)
 		}
-		o.result <- outcome{reply: r.raw}
+		o.result <- outcome{reply: r.raw, by: a}
 	}
 	return true
 }

@@ -62,7 +62,7 @@ func (c *Command) start(ctx context.Context) (p *process, said string, err error
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	ownGroup(cmd)
-	p = &process{cmd: cmd, frames: make(chan []byte, maxInFlight), lines: make(chan []byte), tooLong: make(chan struct{}), gone: make(chan struct{}),
+	p = &process{cmd: cmd, frames: make(chan []byte, 2*maxInFlight), lines: make(chan []byte), tooLong: make(chan struct{}), gone: make(chan struct{}),
 		said: &listener{masker: masker{c.Secrets}, log: c.Log}, most: c.mostBytes()}
 	if p.stdin, err = cmd.StdinPipe(); err != nil {
 		return nil, "", err
@@ -140,6 +140,13 @@ func (p *process) write() {
 
 // send never blocks: at most inFlight requests are open.
 func (p *process) send(f []byte) { p.frames <- append(f, '\n') }
+
+// offer sends what nobody waits for, and drops it where a process that reads nothing has left no room but for requests.
+func (p *process) offer(f []byte) {
+	if len(p.frames) < maxInFlight {
+		p.frames <- append(f, '\n')
+	}
+}
 
 func (p *process) hello(ctx context.Context, c *Command) error {
 	head := map[string]any{"v": version, "type": "hello", "kind": c.Kind, "params": orEmpty(c.Params), "run": c.Run}

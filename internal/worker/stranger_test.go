@@ -28,6 +28,8 @@ type asked struct {
 	Type    string `json:"type"`
 	Attempt int    `json:"attempt"`
 	Sample  string `json:"sample"`
+	Episode string `json:"episode"`
+	Text    string `json:"text"`
 	Kind    string
 	Params  map[string]any
 }
@@ -94,6 +96,8 @@ func (s *stranger) be(how, arg string) {
 		for {
 			fmt.Print(strings.Repeat("x", 1<<20))
 		}
+	case "game":
+		s.play(arg)
 	case "talkative":
 		fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 1<<20))
 	}
@@ -125,5 +129,31 @@ func (s *stranger) be(how, arg string) {
 		default:
 			s.score(a, len(a.Sample))
 		}
+	}
+}
+
+// play remembers how often each episode was asked in this life. "die" ends the program, "busy" is asked again, "hang" has no reply.
+func (s *stranger) play(string) {
+	turns := map[string]int{}
+	for {
+		a := s.next()
+		switch {
+		case a.Type == "close":
+			delete(turns, a.Episode)
+			continue
+		case a.Text == "die":
+			os.Exit(1)
+		case a.Text == "hang":
+			time.Sleep(time.Hour)
+		case a.Text == "busy":
+			fmt.Printf("{\"v\":1,\"id\":%d,\"error\":\"busy\",\"retry\":true}\n", a.ID)
+			continue
+		case a.Type == "reset":
+			turns[a.Episode] = a.Attempt * 100
+		default:
+			turns[a.Episode]++
+		}
+		text, _ := json.Marshal(map[string]any{"v": 1, "id": a.ID, "turns": turns, "pid": os.Getpid()})
+		fmt.Println(string(text))
 	}
 }
