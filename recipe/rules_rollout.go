@@ -19,6 +19,9 @@ func (d *decoder) rollouts(n *node) {
 	if r.DynamicSampling.Enabled && d.r.Train.NumSteps == nil {
 		d.refuse("rollout.dynamic_sampling.enabled", "needs train.num_steps: how many batches an epoch gives is not known before")
 	}
+	if d.loop == loss.Distillation && r.Truncated == "penalise" {
+		d.refuse("rollout.truncated", "penalise takes off a reward, and %s has none; use keep or mask", d.r.Loss.Type)
+	}
 	if !d.r.Given("rollout.on_error.min_group_size") {
 		r.OnError.MinGroupSize = min(r.OnError.MinGroupSize, r.GroupSize)
 	}

@@ -97,6 +97,9 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if err := r.attend(ctx, stop); err != nil {
 		return err
 	}
+	if err := r.openTeacher(ctx, stop); err != nil {
+		return err
+	}
 	return r.position()
 }
 

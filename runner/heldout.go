@@ -15,6 +15,12 @@ const (
 	evalPass   = "eval/pass@1"
 )
 
+// What a loop with a teacher is followed by: rollout.Divergence of what was sampled, in training and of held-out prompts.
+const (
+	reverseKL     = "distill/reverse_kl"
+	evalReverseKL = "eval/" + reverseKL
+)
+
 // sampledBy are the metrics that a recipe whose evaluations sample can go by.
 func sampledBy(r *recipe.Recipe) []string {
 	names := []string{evalReward, evalPass}
@@ -36,7 +42,9 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		if err := r.putSamples(fmt.Sprintf("%s/eval-%06d.g%d.jsonl", samplesName, done, r.gen.gen), text); err != nil {
 			return err
 		}
-		m = examined(d.groups, r.in.Recipe.Eval.GroupSize)
+		if m = examined(d.groups, r.in.Recipe.Eval.GroupSize); r.in.distils() {
+			m = divergence(d.groups)
+		}
 	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
 		return err
 	}
@@ -77,7 +85,22 @@ func (r *run) examine(ctx context.Context, source *fromRollouts, done int) (*dra
 	if err != nil {
 		return nil, err
 	}
-	return &drawn{groups: groups, places: places}, nil
+	if r.in.distils() {
+		err = r.teacher.teach(ctx, r, groups, slot{step: done, kind: kindEvalTeacher})
+	}
+	return &drawn{groups: groups, places: places}, err
+}
+
+// divergence are the metrics of held-out prompts that a teacher has scored.
+func divergence(groups []rollout.Group) map[string]float64 {
+	m := map[string]float64{}
+	for name, v := range rollout.Taught(groups) {
+		switch name {
+		case reverseKL, "completion/length", "completion/truncated_fraction":
+			m["eval/"+name] = v
+		}
+	}
+	return m
 }
 
 // examined are the metrics of held-out prompts, k completions each. Means of rewards are over those that have one; a
@@ -120,7 +143,7 @@ func examined(groups []rollout.Group, k int) map[string]float64 {
 
 // follow keeps the newest of the metrics that a loop that samples is followed by.
 func (s *Summary) follow(m map[string]float64) {
-	for _, name := range []string{"reward/mean", evalReward, evalPass} {
+	for _, name := range []string{"reward/mean", evalReward, evalPass, reverseKL, evalReverseKL} {
 		if v, ok := m[name]; ok {
 			if s.Last == nil {
 				s.Last = map[string]float64{}

@@ -237,8 +237,8 @@ func (g local) cut(data []loss.Datum) (parts [][]loss.Datum) {
 	return parts
 }
 
-// figures are the metrics of a loss of preferences: what it says of itself, the log-probability of the sequences that are
-// wanted and of those that are not, and how far both have moved from the reference, in nats a sequence.
+// figures are the metrics of a loss: what it says of itself, and of a loss of preferences the log-probability of the sequences
+// that are wanted and of those that are not, and how far both have moved from the reference, in nats a sequence.
 func (g local) figures(res loss.Result, now [][]float64, step []loss.Datum) map[string]float64 {
 	m := map[string]float64{}
 	for name, v := range res.Metrics {
@@ -253,6 +253,9 @@ func (g local) figures(res loss.Result, now [][]float64, step []loss.Datum) map[
 		default:
 			m["loss/"+name] = v
 		}
+	}
+	if _, teaches := g.loss.(*loss.ReverseKL); teaches {
+		return m
 	}
 	var sum, count [2]float64
 	kl, rows := 0.0, 0.0

@@ -28,6 +28,7 @@ type past struct {
 	evals     map[int]measured // by steps done
 	saves     []checkpointRecord
 	rollouts  map[int]rolloutRecord // by batch: those sampled under weights of the lineage
+	teachers  int                   // sessions of teachers that were asked for
 	forgotten map[string]string     // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
@@ -152,6 +153,7 @@ var readers = map[string]func(p *past, data []byte) error{
 	recRollout: func(p *past, d []byte) error {
 		return into(d, func(v rolloutRecord) { p.rollouts[v.Batch] = v })
 	},
+	recTeacher: func(p *past, _ []byte) error { p.teachers++; return nil },
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }

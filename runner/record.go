@@ -30,6 +30,7 @@ const (
 	recSalvage    = "salvage"
 	recBatch      = "batch"
 	recRollout    = "rollout"
+	recTeacher    = "teacher"
 )
 
 type runRecord struct {
@@ -216,6 +217,13 @@ type batchRecord struct {
 	Draw    int    `json:"draw"`
 	Prompts string `json:"prompts_sha256"`
 	Version int    `json:"version"`
+}
+
+// teacherRecord is a session of a teacher that is about to be made. It holds nothing that a later life needs, so its name is
+// all that is kept of it: what is found under it is closed.
+type teacherRecord struct {
+	Name string      `json:"display_name"`
+	Body sessionBody `json:"body"`
 }
 
 // rolloutRecord is a rollout batch that is on disk with rewards and advantages. Version counts the optimiser steps of the

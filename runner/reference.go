@@ -17,10 +17,14 @@ const referencesName = "reference"
 // newGradient is how the recipe's loss reaches the service.
 func (r *run) newGradient() gradient {
 	l := r.in.Recipe.Loss
-	if r.in.Recipe.Loop() != loss.Preference {
+	if loop := r.in.Recipe.Loop(); loop != loss.Preference && loop != loss.Distillation {
 		return remote{l.Params}
 	}
 	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength}
+	if r.in.distils() {
+		g.loss = l.Params.(*loss.ReverseKL).Reduced(l.Reduction)
+		return g
+	}
 	if !usesReference(l.Params) {
 		return g
 	}

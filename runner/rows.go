@@ -132,6 +132,9 @@ func hashData(data []loss.Datum) string {
 				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.Advantages[t]))
 				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.OldLogprobs[t]))
 			}
+			if d.TeacherLogprobs != nil {
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.TeacherLogprobs[t]))
+			}
 		}
 		h.Write(buf)
 	}

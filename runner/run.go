@@ -63,7 +63,8 @@ type run struct {
 	session Session
 	gen     *generation
 	ledger  *ledger
-	wrote   int // the last step whose line is in metrics.jsonl; guarded by mu
+	teacher *teacher // nil where there is none, or none is open
+	wrote   int      // the last step whose line is in metrics.jsonl; guarded by mu
 
 	batches   batches
 	gradient  gradient
@@ -120,7 +121,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	if err := r.admit(); err != nil {
 		return Summary{}, err
 	}
-	if in.samples() && in.Graders.Set == nil {
+	if in.samples() && !in.distils() && in.Graders.Set == nil {
 		return Summary{}, errors.New("the rewards of the recipe are not open")
 	}
 	r.summary = r.past.summary(w.Dir, len(p.Rates))
@@ -237,6 +238,7 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	defer cancel() // ends the waits of the ledger
 	r.session, r.ledger, r.gen = nil, nil, nil
 	r.stretches++
+	defer r.closeTeacher(ctx)
 	if err := r.acquire(ctx, stop); err != nil || r.session == nil {
 		return err // without a session nothing is left to do
 	}

@@ -36,6 +36,7 @@ type completion struct {
 	Dropped   string    `json:"dropped,omitempty"` // why the group is
 	Tokens    []int32   `json:"tokens"`
 	Logprobs  []float64 `json:"logprobs"`
+	Teacher   []float64 `json:"teacher_logprobs,omitempty"`
 }
 
 // verdict is what one grader gave.
@@ -61,7 +62,7 @@ func (r *run) written(batch int, d *drawn) ([]byte, error) {
 		for j, m := range g.Members {
 			c.Member, c.Text, c.Stop, c.Count, c.Version = j, m.Text, string(m.Stop), len(m.Tokens), m.Version
 			c.Reward, c.Unscored, c.Advantage, c.Trained = m.Reward, m.Unscored, m.Advantage, m.Trained
-			c.Tokens, c.Logprobs, c.Rewards = m.Tokens, m.Logprobs, nil
+			c.Tokens, c.Logprobs, c.Teacher, c.Rewards = m.Tokens, m.Logprobs, m.Teacher, nil
 			for _, p := range m.Parts {
 				c.Rewards = append(c.Rewards, verdict(p))
 			}
@@ -135,7 +136,7 @@ func (f *fromRollouts) load(rec rolloutRecord) (*drawn, error) {
 			return nil, err
 		}
 	}
-	d.metrics = rollout.Metrics(d.groups)
+	d.metrics = f.r.in.figures(d.groups)
 	return d, nil
 }
 
@@ -153,7 +154,7 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 		return nil
 	}
 	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop)}, Text: c.Text,
-		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Trained: c.Trained}
+		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Teacher: c.Teacher, Trained: c.Trained}
 	for _, v := range c.Rewards {
 		m.Parts = append(m.Parts, rollout.Part(v))
 	}
@@ -172,8 +173,13 @@ func (r *run) show(done int, d *drawn) {
 		left--
 		m := g.Members[i%len(g.Members)]
 		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(g.Prompt), Text: m.Text,
-			Metrics: map[string]float64{"tokens": float64(len(m.Tokens)), "advantage": m.Advantage}}
-		if m.Unscored == "" {
+			Metrics: map[string]float64{"tokens": float64(len(m.Tokens))}}
+		if kl, ok := rollout.Divergence([]rollout.Group{{Members: []rollout.Member{m}}}); r.in.distils() && ok {
+			e.Metrics["reverse_kl"] = kl
+		} else if !r.in.distils() {
+			e.Metrics["advantage"] = m.Advantage
+		}
+		if m.Unscored == "" && !r.in.distils() {
 			e.Metrics["reward"] = m.Reward
 		}
 		r.tell(e)

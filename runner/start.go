@@ -240,11 +240,17 @@ func weightsOf(r *recipe.Recipe) string {
 	return "LoRA"
 }
 
-// askStart looks at the checkpoints that the run begins from and compares with: whether the service has them and they fit.
+// askStart looks at the checkpoints that the run begins from, compares with and learns from: whether the service has them and they fit.
 // It is free.
 func (in *Inputs) askStart(ctx context.Context, b Backend) error {
 	if s := in.Start; s != nil {
 		if err := in.askCheckpoint(ctx, b, s); err != nil {
+			return err
+		}
+	}
+	if t := in.Recipe.Teacher; t != nil && t.InitFrom != nil {
+		const key = "teacher.init_from.checkpoint_id"
+		if err := in.askCheckpoint(ctx, b, &Start{CheckpointID: *t.InitFrom.CheckpointID, pos: in.Recipe.At(key), key: key}); err != nil {
 			return err
 		}
 	}

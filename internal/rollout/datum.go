@@ -4,7 +4,8 @@ import "trainer/loss"
 
 // Datum is the sequence that m is trained as, behind its prompt, [T] = P + len(m.Tokens) - 1 positions: entry t speaks of
 // predicting token t+1, so that the first P-1 positions, which predict the prompt, have weight 0, and the completion's
-// tokens have the log-probabilities that they were sampled with and the advantage of m. Ids are those that were sampled.
+// tokens have the log-probabilities that they were sampled with, those of a teacher where m has them, and the advantage of m. Ids
+// are those that were sampled.
 func Datum(prompt []int32, m Member, group int) loss.Datum {
 	ids := make([]int32, 0, len(prompt)+len(m.Tokens))
 	ids = append(append(ids, prompt...), m.Tokens...)
@@ -16,6 +17,10 @@ func Datum(prompt []int32, m Member, group int) loss.Datum {
 	copy(d.OldLogprobs[lead:], m.Logprobs)
 	for t := lead; t < n; t++ {
 		d.Weights[t], d.Advantages[t] = 1, m.Advantage
+	}
+	if m.Teacher != nil {
+		d.TeacherLogprobs = make([]float64, n)
+		copy(d.TeacherLogprobs[lead:], m.Teacher)
 	}
 	return d
 }

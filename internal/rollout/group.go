@@ -38,7 +38,8 @@ type Member struct {
 	Unscored  string
 	Parts     []Part
 	Advantage float64
-	Trained   bool // it is in the loss
+	Teacher   []float64 // [T], natural logs of Tokens under a teacher's weights; nil where there is none
+	Trained   bool      // it is in the loss
 }
 
 // Part is what one grader gave, before clip and weight; Why where it gave nothing, or says more.
