@@ -428,15 +428,16 @@ type Reference struct {
 	CheckpointID *string `yaml:"checkpoint_id"`
 }
 
-// Teacher is the model that distillation learns from; same tokenizer.
+// Teacher is the model that distillation learns from; same tokenizer. Its session has the form of lora_config. The student's own base
+// model has it on the student's resource, other teachers on a resource of their own.
 type Teacher struct {
 	// BaseModel of the teacher; same tokenizer as the student's.
 	BaseModel string `yaml:"base_model" validate:"required"`
 	// BaseWeightsRef takes registered full weights.
 	BaseWeightsRef *string `yaml:"base_weights_ref"`
-	// InitFrom takes a checkpoint.
+	// InitFrom takes a checkpoint, by checkpoint_id.
 	InitFrom *InitFrom `yaml:"init_from"`
-	// Compute of the teacher's resource.
+	// Compute of the teacher's resource, which has no generators.
 	Compute Compute `yaml:"compute_config"`
 	// ModelResourcesID attaches to a running resource.
 	ModelResourcesID *string `yaml:"model_resources_id"`

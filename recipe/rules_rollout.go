@@ -37,9 +37,27 @@ func (d *decoder) rollouts(n *node) {
 		d.refuse("eval.group_size", "%d greedy completions are all the same; give eval.sampling_params.temperature", e.GroupSize)
 	}
 	d.env()
+	d.teacher()
 	if d.loop == loss.Reinforcement {
 		d.groups()
 		d.rewards()
+	}
+}
+
+// teacher: it scores, and does nothing else.
+func (d *decoder) teacher() {
+	t := d.r.Teacher
+	if t == nil {
+		return
+	}
+	if t.Compute.NumGeneratorReplicas > 0 {
+		d.refuse("teacher.compute_config.num_generator_replicas", "has no effect: a teacher scores, and samples nothing; use 0")
+	}
+	if t.InitFrom != nil && t.InitFrom.LoadOptimizer {
+		d.refuse("teacher.init_from.load_optimizer", "has no effect: a teacher takes no step; use false")
+	}
+	if t.ModelResourcesID != nil && t.Compute.GPUType != nil {
+		d.refuse("teacher.compute_config.gpu_type", "has no effect beside teacher.model_resources_id, which has one")
 	}
 }
 

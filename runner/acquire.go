@@ -190,5 +190,8 @@ func (r *run) decide(ctx context.Context) error {
 		return fmt.Errorf("ask for the price: %w", err)
 	}
 	r.limits.PriceUSD = price
+	if r.limits.Teacher, err = r.in.decideTeacher(ctx, models, r.world.Resources); err != nil {
+		return err
+	}
 	return r.journal.Append(recPlan, r.limits)
 }

@@ -57,6 +57,11 @@ func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inp
 	if err := in.openTemplate(ctx, h, &problems); err != nil {
 		return nil, err
 	}
+	if in.distils() {
+		if err := in.matchTeacher(ctx, h, &problems); err != nil {
+			return nil, err
+		}
+	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

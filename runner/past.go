@@ -19,10 +19,10 @@ type past struct {
 	asked     []createRecord // resources asked for, also those that were refused
 	plan      *decided
 	resources []*held
-	unclear   *createRecord    // a create without an answer
-	settled   []int            // attempts at a resource that were seen to have made nothing
-	tried     notCreatedRecord // the last create of a session that made nothing
-	triedGen  int              // the session that it was for
+	unclear   map[string]*createRecord // creates without an answer, by what they make
+	settled   []int                    // attempts at a resource that were seen to have made nothing
+	tried     notCreatedRecord         // the last create of a session that made nothing
+	triedGen  int                      // the session that it was for
 	gens      []*generation
 	steps     []measured
 	evals     map[int]measured // by steps done
@@ -44,6 +44,7 @@ type past struct {
 // held is a resource that the journal knows.
 type held struct {
 	id       string
+	what     string // aResource, aTeacher
 	attached bool
 	price    float64
 	readyAt  readyRecord
@@ -70,7 +71,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
+	p := &past{unclear: map[string]*createRecord{}, evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -175,7 +176,7 @@ func into[T any](data []byte, keep func(T)) error {
 }
 
 func (p *past) create(v createRecord) {
-	p.unclear = &v
+	p.unclear[v.What] = &v
 	if v.What != aSession {
 		p.asked = append(p.asked, v)
 		return
@@ -280,10 +281,10 @@ func (p *past) cut(done int) {
 
 func (p *past) created(v createdRecord) {
 	if c := p.open(v.What); c != nil && c.Attempt == v.Attempt {
-		p.unclear = nil
+		delete(p.unclear, v.What)
 	}
-	if v.What == aResource {
-		p.resources = append(p.resources, &held{id: v.ID, attached: v.How == "attached", price: v.PriceUSD})
+	if v.What != aSession {
+		p.resources = append(p.resources, &held{id: v.ID, what: v.What, attached: v.How == "attached", price: v.PriceUSD})
 		return
 	}
 	p.salvaged = nil
@@ -294,8 +295,8 @@ func (p *past) created(v createdRecord) {
 
 // notCreated takes back a session that was never made. What its create has cut off stays cut off.
 func (p *past) notCreated(v notCreatedRecord) {
-	p.unclear = nil
-	if v.What == aResource && v.Why == whySettled {
+	delete(p.unclear, v.What)
+	if v.What != aSession && v.Why == whySettled {
 		p.settled = append(p.settled, v.Attempt)
 	}
 	if g := p.last(); v.What == aSession && g != nil && g.id == "" {
@@ -305,12 +306,7 @@ func (p *past) notCreated(v notCreatedRecord) {
 }
 
 // open is the create of a resource, or of a session, that has no answer; nil when there is none.
-func (p *past) open(what string) *createRecord {
-	if p.unclear == nil || p.unclear.What != what {
-		return nil
-	}
-	return p.unclear
-}
+func (p *past) open(what string) *createRecord { return p.unclear[what] }
 
 // next is the number of the session to come, and of the attempt to make it.
 func (p *past) next() (gen, attempt int) {
@@ -365,10 +361,10 @@ func (p *past) current() string {
 	return ""
 }
 
-// holding is the resource that has no stopped record, nil when there is none.
-func (p *past) holding() *held {
+// holding is the resource of the student, or of the teacher, that has no stopped record, nil when there is none.
+func (p *past) holding(what string) *held {
 	for _, h := range slices.Backward(p.resources) {
-		if !h.stopped {
+		if h.what == what && !h.stopped {
 			return h
 		}
 	}
@@ -418,9 +414,9 @@ func (p *past) complete(steps int) bool {
 }
 
 // spent is the cost of the resources that are no longer held, in US dollars.
-func (p *past) spent(except string) (usd float64) {
+func (p *past) spent(except ...string) (usd float64) {
 	for id, m := range p.meters {
-		if id != except {
+		if !slices.Contains(except, id) {
 			usd += m.CostUSD
 		}
 	}
@@ -429,7 +425,7 @@ func (p *past) spent(except string) (usd float64) {
 
 // summary is the state at the start of a life.
 func (p *past) summary(dir string, steps int) Summary {
-	s := Summary{Outcome: "failed", Begun: p.begun().Done, Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
+	s := Summary{Outcome: "failed", Begun: p.begun().Done, Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(), LastLoss: math.NaN(), LastEval: math.NaN()}
 	if p.end != nil {
 		s.Outcome = p.end.Outcome
 	}

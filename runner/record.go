@@ -75,12 +75,32 @@ type decided struct {
 	Accumulation int     `json:"gradient_accumulation"` // 0: as few as max_batch_size allows
 	StandIn      bool    `json:"stand_in"`
 	PriceUSD     float64 `json:"price_usd_per_hour"`
+	// Teacher is of the teacher's resource; nil where it has none of its own.
+	Teacher *decidedTeacher `json:"teacher,omitempty"`
+}
+
+type decidedTeacher struct {
+	GPUType  string  `json:"gpu_type"`
+	MaxBatch int     `json:"max_batch_size"`
+	PriceUSD float64 `json:"price_usd_per_hour"`
+}
+
+// price is of the student's resource, or of the teacher's.
+func (d decided) price(what string) float64 {
+	switch {
+	case what == aResource:
+		return d.PriceUSD
+	case d.Teacher == nil:
+		return 0
+	}
+	return d.Teacher.PriceUSD
 }
 
 // What a create makes.
 const (
 	aResource = "resource"
 	aSession  = "session"
+	aTeacher  = "teacher" // the resource of a teacher, which stands in a journal as that of the student does
 )
 
 // createRecord: Known and ServerTime are of a resource, Gen, From and Reason of a session.

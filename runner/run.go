@@ -139,7 +139,7 @@ func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 		return r.summary, err
 	}
 	r.stopLeft(ctx)
-	r.summary.CostUSD = r.past.spent("")
+	r.summary.CostUSD = r.past.spent()
 	r.clearInflight() // an earlier life may have ended between its last record and this
 	_ = journal.Unreserve(r.disk, r.world.Dir)
 	if r.world.Downloads == nil || r.in.Recipe.Checkpoint.Download == downloadNone || len(r.wanted(true)) == 0 {
@@ -172,7 +172,11 @@ func (r *run) admit() error {
 		return diag.List{{Pos: diag.Pos{File: r.world.Dir}, Msg: fmt.Sprintf("%d steps are done, and the plan has %d: give it as many at least, with --set train.num_steps or train.epochs; `trainer resume %s --from N` forks at an earlier one", done, steps, r.world.Dir)}}
 	}
 	err := r.past.drift(r.world.Dir, r.plan.Lock)
-	if h := r.past.holding(); h != nil && errors.Is(err, ErrDrift) {
+	h := r.past.holding(aResource)
+	if h == nil {
+		h = r.past.holding(aTeacher)
+	}
+	if h != nil && errors.Is(err, ErrDrift) {
 		return fmt.Errorf("%w\nthe run did not see its resource %s end: at $%.2f an hour it may bill until its inactive_timeout; stop it with `trainer resources stop %s`", err, h.id, h.price, h.id)
 	}
 	return err

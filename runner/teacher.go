@@ -9,7 +9,6 @@ import (
 
 	"trainer/internal/rollout"
 	"trainer/loss"
-	"trainer/recipe"
 )
 
 // teacher is the frozen model that a student learns from: a session in which nothing ever takes a step, open while a stretch
@@ -19,7 +18,8 @@ type teacher struct {
 	lease   *lease
 	session Session
 	ledger  *ledger
-	most    int // sequences a request; 0: any number
+	most    int           // sequences a request; 0: any number
+	turn    chan struct{} // of one: full while groups are scored, so that a batch ahead and an evaluation take turns
 }
 
 // isTeacher marks the display names of the sessions of teachers, behind the run's id.
@@ -30,7 +30,10 @@ func (r *run) openTeacher(ctx, stop context.Context) error {
 	if !r.in.distils() {
 		return nil
 	}
-	t := &teacher{lease: r.lease, most: r.limits.MaxBatch}
+	t := &teacher{lease: r.lease, most: r.limits.MaxBatch, turn: make(chan struct{}, 1)}
+	if of := r.limits.Teacher; of != nil {
+		t.lease, t.most = r.lease.also, of.MaxBatch
+	}
 	if err := r.closeTeachers(ctx, t.lease.id); err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ func (r *run) openTeacher(ctx, stop context.Context) error {
 	return nil
 }
 
-// teacherSpec is the session: an adapter that nothing trains changes nothing of the weights below it.
+// teacherSpec is the session, in the form of the student's: an adapter that nothing trains changes nothing of the weights below it.
 func (r *run) teacherSpec(resource string) SessionSpec {
 	spec := SessionSpec{Resource: resource, DisplayName: fmt.Sprintf("%s%s%d", r.past.run.RunID, isTeacher, r.past.teachers),
 		LoRA: r.in.Recipe.LoRA, LoRASeed: r.in.Seeds.LoRA, OperationTimeout: r.in.Recipe.Limits.OperationTimeout}
@@ -130,6 +133,12 @@ func (r *run) closeTeacher(ctx context.Context) {
 
 // teach has the teacher score the members of groups, on exactly the tokens that were sampled, from slot on.
 func (t *teacher) teach(ctx context.Context, r *run, groups []rollout.Group, from slot) error {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-t.turn }()
 	data := rollout.Untaught(groups)
 	var items []item
 	for len(data) > 0 {
@@ -158,27 +167,4 @@ func (t *teacher) teach(ctx context.Context, r *run, groups []rollout.Group, fro
 	}
 	t.ledger.drop(t.ledger.ended(math.MaxInt))
 	return rollout.Teach(groups, rows)
-}
-
-// shares says that the teacher has a session on the student's resource: it is the same model there.
-func shares(r *recipe.Recipe) bool {
-	t := r.Teacher
-	same := t.BaseWeightsRef == r.BaseWeightsRef || t.BaseWeightsRef != nil && r.BaseWeightsRef != nil && *t.BaseWeightsRef == *r.BaseWeightsRef
-	return t.BaseModel == r.BaseModel && same
-}
-
-// unbuiltTeacher names what a teacher cannot be yet.
-func unbuiltTeacher(r *recipe.Recipe, no func(given bool, key, instead string)) {
-	t := r.Teacher
-	no(!shares(r) && t.BaseModel != r.BaseModel, "teacher.base_model", "use that of the student: the teacher has a session on the student's resource")
-	no(!shares(r) && t.BaseModel == r.BaseModel, "teacher.base_weights_ref", "use that of the student: the teacher has a session on the student's resource")
-	no(t.ModelResourcesID != nil, "teacher.model_resources_id", "use null: the teacher has a session on the student's resource")
-	no(r.Given("teacher.compute_config"), "teacher.compute_config", "leave it out: the teacher has a session on the student's resource")
-	no(r.LoRA == nil, "lora_config", "use LoRA: full weights leave no place on their resource for the teacher's session")
-	if from := t.InitFrom; from != nil {
-		no(from.Run != nil, "teacher.init_from.run", "use checkpoint_id, as `trainer checkpoints list RUN` shows it")
-		no(from.LoadOptimizer, "teacher.init_from.load_optimizer", "use false: a teacher takes no step")
-	}
-	no(r.Rollout.Env != nil, "rollout.env", "use null: one completion a prompt")
-	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
 }
