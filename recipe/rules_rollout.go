@@ -56,9 +56,6 @@ func (d *decoder) teacher() {
 	if t.InitFrom != nil && t.InitFrom.LoadOptimizer {
 		d.refuse("teacher.init_from.load_optimizer", "has no effect: a teacher takes no step; use false")
 	}
-	if t.ModelResourcesID != nil && t.Compute.GPUType != nil {
-		d.refuse("teacher.compute_config.gpu_type", "has no effect beside teacher.model_resources_id, which has one")
-	}
 }
 
 // stops refuses token ids, which the service drops without a word.

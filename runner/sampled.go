@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -174,14 +175,23 @@ func (r *run) show(done int, d *drawn) {
 		m := g.Members[i%len(g.Members)]
 		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(g.Prompt), Text: m.Text,
 			Metrics: map[string]float64{"tokens": float64(len(m.Tokens))}}
-		if kl, ok := rollout.Divergence([]rollout.Group{{Members: []rollout.Member{m}}}); r.in.distils() && ok {
-			e.Metrics["reverse_kl"] = kl
-		} else if !r.in.distils() {
-			e.Metrics["advantage"] = m.Advantage
-		}
-		if m.Unscored == "" && !r.in.distils() {
-			e.Metrics["reward"] = m.Reward
-		}
+		maps.Copy(e.Metrics, r.in.worth(m))
 		r.tell(e)
 	}
+}
+
+// worth is what a completion is learnt from by: what it earned, or how far the teacher finds it.
+func (in *Inputs) worth(m rollout.Member) map[string]float64 {
+	if in.distils() {
+		kl, ok := rollout.Divergence([]rollout.Group{{Members: []rollout.Member{m}}})
+		if !ok {
+			return nil
+		}
+		return map[string]float64{"reverse_kl": kl}
+	}
+	w := map[string]float64{"advantage": m.Advantage}
+	if m.Unscored == "" {
+		w["reward"] = m.Reward
+	}
+	return w
 }
