@@ -24,6 +24,12 @@ type ReverseKL struct {
 
 func newReverseKL() *ReverseKL { return &ReverseKL{Estimator: Score, Reduction: TokenMean} }
 
+// Reduced is l under a reduction: Sum, TokenMean or SequenceMean.
+func (l ReverseKL) Reduced(reduction string) *ReverseKL {
+	l.Reduction = reduction
+	return &l
+}
+
 // Check implements Checker.
 func (l *ReverseKL) Check() error {
 	return cmp.Or(oneOf("estimator", l.Estimator, Score, K2, K3), oneOf("reduction", l.Reduction, Sum, TokenMean, SequenceMean))

@@ -313,11 +313,11 @@ type Rollout struct {
 	// ReplayRoutedExperts trains through the experts that sampling chose.
 	ReplayRoutedExperts bool `yaml:"replay_routed_experts" default:"false"`
 	// DynamicSampling draws prompts until the batch is full of groups that differ; needs train.num_steps.
-	DynamicSampling DynamicSampling `yaml:"dynamic_sampling"`
+	DynamicSampling DynamicSampling `yaml:"dynamic_sampling" loop:"reinforcement"`
 	// Truncated: what becomes of completions cut by max_tokens.
 	Truncated string `yaml:"truncated" default:"keep" validate:"oneof=keep mask penalise"`
 	// TruncatedBuffer: under penalise the reward falls from 0 to -1 over so many tokens before max_tokens.
-	TruncatedBuffer int `yaml:"truncated_buffer" default:"128" validate:"gte=1"`
+	TruncatedBuffer int `yaml:"truncated_buffer" default:"128" validate:"gte=1" loop:"reinforcement"`
 	// OnError says what a failed sample costs.
 	OnError OnError `yaml:"on_error"`
 	// Env is a multi-turn environment; null is single-turn.
@@ -337,7 +337,7 @@ type OnError struct {
 	// Retries of a sample before it is given up.
 	Retries int `yaml:"retries" default:"2" validate:"gte=0"`
 	// MinGroupSize scored members keep a group.
-	MinGroupSize int `yaml:"min_group_size" default:"2" validate:"gte=1"`
+	MinGroupSize int `yaml:"min_group_size" default:"2" validate:"gte=1" loop:"reinforcement"`
 }
 
 // Env is a multi-turn environment outside this process.
@@ -431,15 +431,16 @@ type Reference struct {
 	CheckpointID *string `yaml:"checkpoint_id"`
 }
 
-// Teacher is the model that distillation learns from; same tokenizer.
+// Teacher is the model that distillation learns from; same tokenizer. Its session has the form of lora_config. The student's own base
+// model has it on the student's resource, other teachers on a resource of their own.
 type Teacher struct {
 	// BaseModel of the teacher; same tokenizer as the student's.
 	BaseModel string `yaml:"base_model" validate:"required"`
 	// BaseWeightsRef takes registered full weights.
 	BaseWeightsRef *string `yaml:"base_weights_ref"`
-	// InitFrom takes a checkpoint.
+	// InitFrom takes a checkpoint, by checkpoint_id.
 	InitFrom *InitFrom `yaml:"init_from"`
-	// Compute of the teacher's resource.
+	// Compute of the teacher's resource, which has no generators.
 	Compute Compute `yaml:"compute_config"`
 	// ModelResourcesID attaches to a running resource.
 	ModelResourcesID *string `yaml:"model_resources_id"`

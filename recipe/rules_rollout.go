@@ -20,6 +20,9 @@ func (d *decoder) rollouts(n *node) {
 	if r.DynamicSampling.Enabled && d.r.Train.NumSteps == nil {
 		d.refuse("rollout.dynamic_sampling.enabled", "needs train.num_steps: how many batches an epoch gives is not known before")
 	}
+	if d.loop == loss.Distillation && r.Truncated == "penalise" {
+		d.refuse("rollout.truncated", "penalise takes off a reward, and %s has none; use keep or mask", d.r.Loss.Type)
+	}
 	if !d.r.Given("rollout.on_error.min_group_size") {
 		r.OnError.MinGroupSize = min(r.OnError.MinGroupSize, r.GroupSize)
 	}
@@ -35,10 +38,25 @@ func (d *decoder) rollouts(n *node) {
 		d.refuse("eval.group_size", "%d greedy completions are all the same; give eval.sampling_params.temperature", e.GroupSize)
 	}
 	d.env()
+	d.teacher()
 	if d.loop == loss.Reinforcement {
 		d.groups()
 		d.rewards()
 		d.beside()
+	}
+}
+
+// teacher: it scores, and does nothing else.
+func (d *decoder) teacher() {
+	t := d.r.Teacher
+	if t == nil {
+		return
+	}
+	if t.Compute.NumGeneratorReplicas > 0 {
+		d.refuse("teacher.compute_config.num_generator_replicas", "has no effect: a teacher scores, and samples nothing; use 0")
+	}
+	if t.InitFrom != nil && t.InitFrom.LoadOptimizer {
+		d.refuse("teacher.init_from.load_optimizer", "has no effect: a teacher takes no step; use false")
 	}
 }
 

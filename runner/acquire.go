@@ -97,6 +97,9 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	if err := r.attend(ctx, stop); err != nil {
 		return err
 	}
+	if err := r.openTeacher(ctx, stop); err != nil {
+		return err
+	}
 	return r.position()
 }
 
@@ -187,5 +190,8 @@ func (r *run) decide(ctx context.Context) error {
 		return fmt.Errorf("ask for the price: %w", err)
 	}
 	r.limits.PriceUSD = price
+	if r.limits.Teacher, err = r.in.decideTeacher(ctx, models, r.world.Resources); err != nil {
+		return err
+	}
 	return r.journal.Append(recPlan, r.limits)
 }

@@ -46,7 +46,7 @@ func (c createRecord) makes(res Resource) bool {
 // seek waits for what the open create has made to be seen. A resource without an id: nothing, which is then written down.
 func (l *lease) seek(ctx, stop context.Context) (res Resource, err error) {
 	r := l.r
-	c := *r.past.open(aResource)
+	c := *r.past.open(l.what)
 	r.tell(Event{Kind: WarnEvent, Done: r.from, Text: fmt.Sprintf("a resource was asked for, and no answer seen: looking for what that has made, for %v at most", lookResource)})
 	err = r.sought(stop, lookResource, func() (bool, error) {
 		mine, _, err := r.world.Resources.Mine(ctx, false)
@@ -107,7 +107,7 @@ func (r *run) foreign(ctx context.Context, id string) (bool, error) {
 // late takes what an earlier create has made that was taken for one that made nothing.
 func (l *lease) late(ctx context.Context, mine []Resource) (Resource, error) {
 	for _, c := range l.r.past.asked {
-		if !slices.Contains(l.r.past.settled, c.Attempt) {
+		if c.What != l.what || !slices.Contains(l.r.past.settled, c.Attempt) {
 			continue
 		}
 		if res, err := l.adopt(ctx, c, mine); err != nil || res.ID != "" {
@@ -145,18 +145,15 @@ func (r *run) twins(ctx context.Context) (ids []string) {
 
 // rescue looks once more for what an open create has made, so that the end of this life can stop it. left says what cannot
 // be known, or told apart.
-func (r *run) rescue(ctx context.Context) (left []string) {
-	c := r.past.open(aResource)
+func (l *lease) rescue(ctx context.Context) (left []string) {
+	r := l.r
+	c := r.past.open(l.what)
 	if c == nil {
 		return nil
 	}
-	if r.lease == nil {
-		r.lease = &lease{r: r, price: r.limits.PriceUSD}
-	}
-	r.lease.before = r.past.spent("")
 	mine, _, err := r.world.Resources.Mine(ctx, false)
 	if err == nil {
-		_, err = r.lease.adopt(ctx, *c, mine)
+		_, err = l.adopt(ctx, *c, mine)
 	}
 	var several *Several
 	if errors.As(err, &several) {
@@ -165,7 +162,7 @@ func (r *run) rescue(ctx context.Context) (left []string) {
 		}
 		return left
 	}
-	if r.lease.id == "" {
+	if l.id == "" {
 		text := "perhaps a resource, whose create was not answered; a resume looks for it, and so does `trainer resources list`"
 		if err != nil {
 			text += fmt.Sprintf(" (%v)", err)

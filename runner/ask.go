@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"trainer/internal/diag"
+	"trainer/recipe"
 )
 
 // Ask asks the service what it would refuse of the plan and what it would charge. It is free and creates nothing. The
@@ -37,8 +38,17 @@ func (in *Inputs) Ask(ctx context.Context, p *Plan, b Backend, res Resources) er
 	if err != nil {
 		return fmt.Errorf("ask for the price: %w", err)
 	}
+	of, err := in.decideTeacher(ctx, models, res)
+	if err != nil {
+		return err
+	}
+	teacher := 0.0
+	if of != nil {
+		teacher = of.PriceUSD
+		usd += teacher
+	}
 	dead := in.Recipe.InactiveTimeout + time.Minute
-	p.Cost = &Cost{USDPerHour: usd, DeadMan: dead, DeadManUSD: usd * dead.Hours()}
+	p.Cost = &Cost{USDPerHour: usd, TeacherUSD: teacher, DeadMan: dead, DeadManUSD: usd * dead.Hours()}
 	const key = "limits.max_cost_usd"
 	least := usd / 30 // the minute that bills at once, and the one that overrun keeps for the end
 	if most := in.Recipe.Limits.MaxCostUSD; most != nil && *most < least {
@@ -47,10 +57,19 @@ func (in *Inputs) Ask(ctx context.Context, p *Plan, b Backend, res Resources) er
 	return nil
 }
 
-// askAttached looks at the resource that the recipe attaches to: whether it is there and fits.
+// askAttached looks at the resources that the recipe attaches to: whether they are there and fit.
 func (in *Inputs) askAttached(ctx context.Context, res Resources) error {
-	const key = "model_resources_id"
-	id := in.Recipe.ModelResourcesID
+	r := in.Recipe
+	if err := askResource(ctx, res, r, "model_resources_id", r.ModelResourcesID, SpecOf(r, "")); err != nil {
+		return err
+	}
+	if r.Teacher == nil {
+		return nil
+	}
+	return askResource(ctx, res, r, "teacher.model_resources_id", r.Teacher.ModelResourcesID, teacherResource(r, ""))
+}
+
+func askResource(ctx context.Context, res Resources, r *recipe.Recipe, key string, id *string, spec ResourceSpec) error {
 	if id == nil {
 		return nil
 	}
@@ -63,12 +82,12 @@ func (in *Inputs) askAttached(ctx context.Context, res Resources) error {
 	case err != nil:
 		return fmt.Errorf("ask for resource %s: %w", *id, err)
 	default:
-		msg = unfit(in.Recipe, got)
+		msg = unfit(spec, got)
 	}
 	if msg == "" {
 		return nil
 	}
-	return diag.List{{Pos: in.Recipe.At(key), Key: key, Msg: fmt.Sprintf("%s: %s", *id, msg)}}
+	return diag.List{{Pos: r.At(key), Key: key, Msg: fmt.Sprintf("%s: %s", *id, msg)}}
 }
 
 // ReadMetrics reads metrics.jsonl of a run folder: one map a line, in step order. A torn last line is left out.

@@ -33,11 +33,11 @@ func SpecOf(r *recipe.Recipe, gpu string) ResourceSpec {
 func (in *Inputs) Check(p *Plan, models []Model) (Chosen, diag.List) {
 	var l diag.List
 	r := in.Recipe
-	m := model(r, models, &l)
+	m := model(r, "", r.BaseModel, models, &l)
 	if m == nil {
 		return Chosen{}, l
 	}
-	cfg := config(r, m, &l)
+	cfg := config(r, "", r.Compute, m, &l)
 	if cfg == nil {
 		return Chosen{}, l
 	}
@@ -64,26 +64,28 @@ func (in *Inputs) Check(p *Plan, models []Model) (Chosen, diag.List) {
 	return c, l
 }
 
-func model(r *recipe.Recipe, models []Model, l *diag.List) *Model {
+// model finds the one that stands at base_model, behind prefix.
+func model(r *recipe.Recipe, prefix, name string, models []Model, l *diag.List) *Model {
 	names := make([]string, len(models))
 	for i := range models {
-		if models[i].Name == r.BaseModel {
+		if models[i].Name == name {
 			return &models[i]
 		}
 		names[i] = models[i].Name
 	}
-	hint := diag.DidYouMean(r.BaseModel, names)
+	hint := diag.DidYouMean(name, names)
 	if hint == "" {
 		hint = "; see `trainer models`"
 	}
-	l.Add(r.At("base_model"), "base_model", "%q is not a model that the service trains%s", r.BaseModel, hint)
+	l.Add(r.At(prefix+"base_model"), prefix+"base_model", "%q is not a model that the service trains%s", name, hint)
 	return nil
 }
 
-func config(r *recipe.Recipe, m *Model, l *diag.List) *ModelConfig {
+// config finds what m is on the GPU type of c, which stands at compute_config behind prefix.
+func config(r *recipe.Recipe, prefix string, c recipe.Compute, m *Model, l *diag.List) *ModelConfig {
 	gpu := m.DefaultGPU
-	if r.Compute.GPUType != nil {
-		gpu = *r.Compute.GPUType
+	if c.GPUType != nil {
+		gpu = *c.GPUType
 	}
 	var types []string
 	for i := range m.Configs {
@@ -92,7 +94,7 @@ func config(r *recipe.Recipe, m *Model, l *diag.List) *ModelConfig {
 		}
 		types = append(types, m.Configs[i].GPUType)
 	}
-	l.Add(r.At("compute_config.gpu_type"), "compute_config.gpu_type", "%s is not offered on %q; it is on %s", m.Name, gpu, strings.Join(types, ", "))
+	l.Add(r.At(prefix+"compute_config.gpu_type"), prefix+"compute_config.gpu_type", "%s is not offered on %q; it is on %s", m.Name, gpu, strings.Join(types, ", "))
 	return nil
 }
 

@@ -40,7 +40,7 @@ func Collect(ctx context.Context, dir string, res Resource, c Collector) (err er
 		return err
 	}
 	if c, _ := h.made(res); c != nil {
-		rec := createdRecord{What: aResource, Attempt: c.Attempt, ID: res.ID, How: "adopted", Pinned: res.BaseWeightsRef}
+		rec := createdRecord{What: c.What, Attempt: c.Attempt, ID: res.ID, How: "adopted", Pinned: res.BaseWeightsRef}
 		if err := j.Append(recCreated, rec); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (l *lease) create(ctx, stop context.Context) (Resource, error) {
 	defer free()
 	var asked error
 	for range createTries {
-		if r.past.open(aResource) == nil {
+		if r.past.open(l.what) == nil {
 			var res Resource
 			var none *Unclear
 			if res, asked = l.ask(ctx); !errors.As(asked, &none) || ctx.Err() != nil {
@@ -64,16 +64,18 @@ func (l *lease) ask(ctx context.Context) (Resource, error) {
 	if res, err := l.late(ctx, known); err != nil || res.ID != "" {
 		return res, err
 	}
-	if err := r.forgo(); err != nil {
-		return Resource{}, err
+	if l.what == aResource {
+		if err := r.forgo(); err != nil {
+			return Resource{}, err
+		}
 	}
-	spec := r.spec()
+	spec := l.spec
 	spec.InactiveTimeout = tagged(spec.InactiveTimeout, r.past.run.RunID, len(r.past.asked))
-	rec := createRecord{What: aResource, Attempt: len(r.past.asked), Body: bodyOf(spec), Known: []string{}, ServerTime: at}
+	rec := createRecord{What: l.what, Attempt: len(r.past.asked), Body: bodyOf(spec), Known: []string{}, ServerTime: at}
 	for _, k := range known {
 		rec.Known = append(rec.Known, k.ID)
 	}
-	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "provisioning " + r.in.Recipe.BaseModel})
+	r.tell(Event{Kind: StageEvent, Done: r.from, Text: "provisioning " + spec.BaseModel})
 	if err := r.journal.Append(recCreate, rec); err != nil {
 		return Resource{}, err
 	}
@@ -88,7 +90,7 @@ func (l *lease) ask(ctx context.Context) (Resource, error) {
 // made writes down whose resource it is.
 func (l *lease) made(rec createRecord, res Resource, how string) error {
 	l.id = res.ID
-	made := createdRecord{What: aResource, Attempt: rec.Attempt, ID: res.ID, How: how, PriceUSD: l.price, Pinned: res.BaseWeightsRef}
+	made := createdRecord{What: l.what, Attempt: rec.Attempt, ID: res.ID, How: how, PriceUSD: l.price, Pinned: res.BaseWeightsRef}
 	if err := l.r.journal.Append(recCreated, made); err != nil {
 		return err
 	}

@@ -138,9 +138,8 @@ func (f *fromRollouts) draw(ctx, wanted context.Context, b int, under served) (*
 			return nil, 0, err
 		}
 		draws++
-		rollout.Penalise(groups, ro)
 		d.groups, d.places = append(d.groups, groups...), append(d.places, places...)
-		if err := f.weigh(d, size); err != nil {
+		if err := f.value(ctx, d, groups, b, size); err != nil {
 			return nil, 0, err
 		}
 		if full(d.groups) >= size {
@@ -150,8 +149,19 @@ func (f *fromRollouts) draw(ctx, wanted context.Context, b int, under served) (*
 	if n := full(d.groups); ro.DynamicSampling.Enabled && n < size {
 		f.r.tell(Event{Kind: WarnEvent, Done: b * f.per, Text: fmt.Sprintf("rollout batch %d has %d of %d groups that differ, after rollout.dynamic_sampling.max_batches, %d", b+1, n, size, most)})
 	}
-	d.metrics = rollout.Metrics(d.groups)
+	d.metrics = f.r.in.figures(d.groups)
 	return d, draws, nil
+}
+
+// value says what is learnt from the groups of a batch, of which those in fresh were drawn last: from rewards, or from a teacher.
+func (f *fromRollouts) value(ctx context.Context, d *drawn, fresh []rollout.Group, b, size int) error {
+	ro := f.r.in.Recipe.Rollout
+	if f.r.in.distils() {
+		rollout.Enter(fresh, ro)
+		return f.r.teacher.teach(ctx, f.r, fresh, slot{step: b * f.per, kind: kindTeacher})
+	}
+	rollout.Penalise(fresh, ro)
+	return f.weigh(d, size)
 }
 
 // weigh makes advantages, of no more than size groups that train.

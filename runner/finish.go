@@ -167,57 +167,102 @@ func endText(outcome string, err error) string {
 	return outcome + ": " + cause
 }
 
-// release stops the session and the resource, as keep_resources says; left names what is still there.
+// release stops the sessions and the resources, as keep_resources says; left names what is still there.
 func (r *run) release(ctx context.Context, outcome string) (released, left []string) {
-	if r.lease == nil || r.lease.id == "" {
-		left = r.rescue(ctx)
+	r.closeTeacher(ctx)
+	var also *lease
+	if r.lease != nil {
+		also = r.lease.also
 	}
-	if r.lease == nil || r.lease.id == "" {
-		if r.lease = r.heldLease(); r.lease == nil {
-			return nil, left
+	l, left := r.leased(ctx, r.lease, aResource)
+	t, more := r.leased(ctx, also, aTeacher)
+	left = append(left, more...)
+	if l == nil && t == nil {
+		r.lease = nil
+		return nil, left
+	}
+	if r.lease = l; l == nil {
+		r.lease = &lease{r: r, what: aResource}
+	}
+	r.lease.also, r.lease.before = t, r.past.spent(l.held(), t.held())
+	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
+	for _, of := range []*lease{l, t} {
+		if of != nil {
+			freed, still := of.release(ctx, r.keeps(outcome), outcome)
+			released, left = append(released, freed...), append(left, still...)
 		}
 	}
-	r.tell(Event{Kind: StageEvent, Done: r.doneSteps(), Text: "releasing"})
-	keep := r.keeps(outcome)
-	if keep || r.lease.attached { // where sessions outlive the run, those that it gave up must not
+	return released, left
+}
+
+// leased is l, where it holds a resource, or one that an earlier life has left and this one did not come to using; nil for none.
+func (r *run) leased(ctx context.Context, l *lease, what string) (of *lease, left []string) {
+	if l.held() == "" {
+		if l == nil {
+			l = &lease{r: r, what: what, price: r.limits.price(what)}
+		}
+		left = l.rescue(ctx)
+	}
+	if l.id == "" {
+		l = r.heldLease(what)
+	}
+	return l, left
+}
+
+// release stops what is on the resource, and the resource where it is not to stay.
+func (l *lease) release(ctx context.Context, keep bool, outcome string) (released, left []string) {
+	r := l.r
+	if l.what == aResource {
+		released, left = r.releaseSessions(ctx, keep || l.attached, keep && outcome != "complete")
+	}
+	if l.attached || keep {
+		current := ""
+		if l.what == aResource {
+			current = r.past.current()
+		}
+		r.stopStrays(ctx, l.id, current)
+	}
+	if l.attached {
+		return released, left
+	}
+	_ = r.journal.Add(recMeter, l.meter())
+	if keep {
+		text := fmt.Sprintf("resource %s is left running, as keep_resources says, and bills; stop it with `trainer resources stop %s`", l.id, l.id)
+		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: text})
+		return released, append(left, "resource "+l.id)
+	}
+	if l.stop(ctx) {
+		return append(released, l.id), left
+	}
+	return released, append(left, "resource "+l.id)
+}
+
+// releaseSessions stops the session that trains, unless it stays, and where sessions outlive the run, those that it gave up too.
+func (r *run) releaseSessions(ctx context.Context, outlive, stays bool) (released, left []string) {
+	if outlive {
 		for _, g := range r.past.gens[:max(0, len(r.past.gens)-1)] {
 			if g.id != "" && !g.closed && !r.stopSession(ctx, g) {
 				left = append(left, "session "+g.id)
 			}
 		}
 	}
-	if g := r.past.last(); g != nil && g.id != "" && !g.closed && !(keep && outcome != "complete" && !g.tainted()) {
+	if g := r.past.last(); g != nil && g.id != "" && !g.closed && (!stays || g.tainted()) {
 		if r.stopSession(ctx, g) {
 			released = append(released, g.id)
 		} else {
 			left = append(left, "session "+g.id)
 		}
 	}
-	if r.lease.attached || keep {
-		r.stopStrays(ctx, r.lease.id, r.past.current())
-	}
-	if r.lease.attached {
-		return released, left
-	}
-	_ = r.journal.Add(recMeter, r.lease.meter())
-	if keep {
-		text := fmt.Sprintf("resource %s is left running, as keep_resources says, and bills; stop it with `trainer resources stop %s`", r.lease.id, r.lease.id)
-		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: text})
-		return released, append(left, "resource "+r.lease.id)
-	}
-	if r.stopResource(ctx) {
-		return append(released, r.lease.id), left
-	}
-	return released, append(left, "resource "+r.lease.id)
+	return released, left
 }
 
 // heldLease is of the resource that an earlier life has left, where this one did not come to using it; nil for none.
-func (r *run) heldLease() *lease {
-	h := r.past.holding()
+func (r *run) heldLease(what string) *lease {
+	h := r.past.holding(what)
 	if h == nil {
 		return nil
 	}
-	return &lease{r: r, id: h.id, attached: h.attached, price: h.price, before: r.past.spent(h.id), readyAt: h.readyAt.ReadyAt}
+	return &lease{r: r, what: what, id: h.id, attached: h.attached, price: h.price, readyAt: h.readyAt.ReadyAt}
 }
 
 func (r *run) keeps(outcome string) bool {
@@ -288,9 +333,9 @@ func caught(f func() error) (err error) {
 	return f()
 }
 
-// stopResource stops what we made.
-func (r *run) stopResource(ctx context.Context) bool {
-	id := r.lease.id
+// stop stops what we made.
+func (l *lease) stop(ctx context.Context) bool {
+	r, id := l.r, l.id
 	_ = r.journal.Add(recStop, stopRecord{What: aResource, ID: id, Why: r.why})
 	var res Resource
 	err := caught(func() (err error) { res, err = r.halt(ctx, id); return err })
@@ -298,8 +343,8 @@ func (r *run) stopResource(ctx context.Context) bool {
 		r.tell(Event{Kind: WarnEvent, Done: r.doneSteps(), Text: fmt.Sprintf("stop resource %s: %v; it bills until its inactive_timeout; stop it with `trainer resources stop %s`", id, err, id)})
 		return false
 	}
-	r.lease.note(res)
-	_ = r.journal.Add(recMeter, r.lease.meter())
+	l.note(res)
+	_ = r.journal.Add(recMeter, l.meter())
 	if h := r.past.resource(id); h != nil {
 		h.stopped = true
 	}

@@ -11,7 +11,7 @@ import (
 	"trainer/internal/tokenizer"
 )
 
-// grade gives the members of a group their texts and their rewards.
+// grade gives the members of a group their texts, and their rewards where there are any.
 func (r *run) grade(ctx context.Context, p dataset.Prompt, members []rollout.Member, name string, stops []string) ([]grader.Graded, error) {
 	rendered := r.in.Tokenizer.Decode(p.IDs)
 	all := make([]grader.Completion, len(members))
@@ -21,6 +21,9 @@ func (r *run) grade(ctx context.Context, p dataset.Prompt, members []rollout.Mem
 		tokens, m.Text = spoken(m.Sequence, r.in.Tokenizer, stops)
 		all[i] = grader.Completion{Sample: fmt.Sprintf("%s.m%d", name, i), Prompt: p.Asked, Rendered: rendered, Text: m.Text,
 			Tokens: tokens, StopReason: string(m.Stop), Target: p.Target, Row: p.Row}
+	}
+	if r.in.distils() {
+		return nil, nil
 	}
 	graded, err := r.in.Graders.Set.Grade(ctx, all)
 	if err != nil {

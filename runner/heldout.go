@@ -17,6 +17,12 @@ const (
 	evalPass   = "eval/pass@1"
 )
 
+// What a loop with a teacher is followed by: rollout.Divergence of what was sampled, in training and of held-out prompts.
+const (
+	reverseKL     = "distill/reverse_kl"
+	evalReverseKL = "eval/" + reverseKL
+)
+
 // sampledBy are the metrics that a recipe whose evaluations sample can go by.
 func sampledBy(r *recipe.Recipe) []string {
 	names := []string{evalReward, evalPass}
@@ -38,7 +44,10 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
 			return err
 		}
-		if m = examined(d.groups, r.in.Recipe.Eval.GroupSize); r.in.Unjudged {
+		switch m = examined(d.groups, r.in.Recipe.Eval.GroupSize); {
+		case r.in.distils():
+			m = divergence(d.groups)
+		case r.in.Unjudged:
 			maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
 		}
 	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
@@ -85,7 +94,22 @@ func (r *run) examine(ctx context.Context, source *fromRollouts, done int) (*dra
 	if err != nil {
 		return nil, err
 	}
-	return &drawn{groups: groups, places: places}, nil
+	if r.in.distils() {
+		err = r.teacher.teach(ctx, r, groups, slot{step: done, kind: kindEvalTeacher})
+	}
+	return &drawn{groups: groups, places: places}, err
+}
+
+// divergence are the metrics of held-out prompts that a teacher has scored.
+func divergence(groups []rollout.Group) map[string]float64 {
+	m := map[string]float64{}
+	for name, v := range rollout.Taught(groups) {
+		switch name {
+		case reverseKL, "completion/length", "completion/truncated_fraction":
+			m["eval/"+name] = v
+		}
+	}
+	return m
 }
 
 // examined are the metrics of held-out prompts, k completions each. Means of rewards are over those that have one; a
@@ -128,7 +152,7 @@ func examined(groups []rollout.Group, k int) map[string]float64 {
 
 // follow keeps the newest of the metrics that a loop that samples is followed by.
 func (s *Summary) follow(m map[string]float64) {
-	for _, name := range []string{"reward/mean", evalReward, evalPass} {
+	for _, name := range []string{"reward/mean", evalReward, evalPass, reverseKL, evalReverseKL} {
 		if v, ok := m[name]; ok {
 			if s.Last == nil {
 				s.Last = map[string]float64{}

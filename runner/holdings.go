@@ -112,8 +112,10 @@ func (h *Holdings) made(res Resource) (*createRecord, string) {
 	if h.past == nil || h.Alive != nil || h.Elsewhere != nil || h.past.resource(res.ID) != nil {
 		return nil, ""
 	}
-	if c := h.past.open(aResource); c != nil && c.makes(res) {
-		return c, whyLost
+	for _, what := range []string{aResource, aTeacher} {
+		if c := h.past.open(what); c != nil && c.makes(res) {
+			return c, whyLost
+		}
 	}
 	for i := range h.past.asked {
 		if c := &h.past.asked[i]; c.makes(res) {

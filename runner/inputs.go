@@ -63,6 +63,11 @@ func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inp
 	if err := in.openTemplate(ctx, h, &problems); err != nil {
 		return nil, err
 	}
+	if in.distils() {
+		if err := in.matchTeacher(ctx, h, &problems); err != nil {
+			return nil, err
+		}
+	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func unbuilt(r *recipe.Recipe) diag.List {
 		}
 	}
 	if r.Loop() == loss.Distillation {
-		l.Add(r.At("loss.type"), "loss.type", "%q: the %s loop is not built yet; built: cross_entropy, the losses of preferences and those of reinforcement", r.Loss.Type, r.Loop())
+		unbuiltTeacher(r, no)
 	}
 	no(r.Loop() == loss.Distillation && r.Rollout.Env != nil, "rollout.env", "use null: a teacher scores one completion a prompt")
 	if r.Loop() == loss.Reinforcement {
@@ -107,7 +112,10 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(held, e.Metric) {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(held, ", "))
 	}
-	if r.Rollout != nil {
+	switch {
+	case r.Loop() == loss.Distillation:
+		held = append(held, reverseKL)
+	case r.Rollout != nil:
 		held = append(held, "reward/mean")
 	}
 	if b := r.Checkpoint.KeepBest; b != nil && b.Metric != trainLoss && !slices.Contains(held, b.Metric) {
@@ -134,6 +142,8 @@ func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) 
 // measuredBy are the metrics of an evaluation that a recipe can go by.
 func measuredBy(r *recipe.Recipe) []string {
 	switch {
+	case r.Loop() == loss.Distillation:
+		return []string{evalReverseKL}
 	case r.Rollout != nil:
 		return sampledBy(r)
 	case r.Loop() != loss.Preference, r.Loss.Type == "command":

@@ -23,6 +23,8 @@ const (
 	kindWitness         = "witness"
 	kindSample          = "sample"
 	kindEvalSample      = "eval_sample"
+	kindTeacher         = "teacher"      // scores samples under a teacher's weights, in its session
+	kindEvalTeacher     = "eval_teacher" // the same of an evaluation
 )
 
 // slot names an operation within a session: the step that it is of, or the steps done that it follows.
@@ -48,7 +50,7 @@ func (s slot) mutating() bool {
 
 // scores tells the kinds whose log-probabilities are kept on the disk, as what follows is made of them.
 func (s slot) scores() bool {
-	return s.kind == kindForward || s.kind == kindReference || s.kind == kindEval
+	return s.kind == kindForward || s.kind == kindReference || s.kind == kindEval || s.kind == kindTeacher || s.kind == kindEvalTeacher
 }
 
 // needed tells the kinds that train nothing, and without which nothing is trained: a later life asks for them again,

@@ -7,16 +7,18 @@ import (
 	"math"
 	"sync"
 	"time"
-
-	"trainer/recipe"
 )
 
-// lease is the resource that a run trains on: in the journal before it is asked for, metered while it is READY, stopped
+// lease is a resource that a run trains on, or that its teacher is on: in the journal before it is asked for, metered while it is READY, stopped
 // on every way out unless it is attached or to be kept.
 type lease struct {
 	r        *run
+	what     string // aResource, aTeacher
+	spec     ResourceSpec
+	attach   *string // the resource that is to be attached to; nil: one is made
 	id       string
 	attached bool
+	also     *lease  // the teacher's, where it has one of its own; what both cost is told as one
 	price    float64 // US dollars an hour
 	before   float64 // what earlier resources of this run have cost
 
@@ -50,26 +52,55 @@ func (r *run) spec() ResourceSpec { return SpecOf(r.in.Recipe, r.limits.GPUType)
 
 // take attaches, continues or creates the resource, and waits until it is READY.
 func (r *run) take(ctx, stop context.Context) error {
-	l := &lease{r: r, timeout: r.in.Recipe.InactiveTimeout, price: r.limits.PriceUSD}
+	l := &lease{r: r, what: aResource, spec: r.spec(), attach: r.in.Recipe.ModelResourcesID, timeout: r.in.Recipe.InactiveTimeout, price: r.limits.PriceUSD}
 	r.lease = l
+	if l.attach == nil {
+		if err := r.unexplained(ctx); err != nil {
+			return err
+		}
+	}
 	res, err := l.find(ctx, stop)
 	if err != nil {
 		return err
 	}
-	l.before = r.past.spent(l.id)
-	return l.ready(ctx, stop, res)
+	taught, err := r.takeTeacher(ctx, stop)
+	l.before = r.past.spent(l.id, l.also.held())
+	if err != nil {
+		return err
+	}
+	if err := l.ready(ctx, stop, res); err != nil || l.also == nil { // both have been asked for, and wait in the queue together
+		return err
+	}
+	return l.also.ready(ctx, stop, taught)
+}
+
+// takeTeacher attaches, continues or creates the resource of the teacher, where it is not on that of the student.
+func (r *run) takeTeacher(ctx, stop context.Context) (Resource, error) {
+	of := r.limits.Teacher
+	if of == nil {
+		return Resource{}, nil
+	}
+	t := &lease{r: r, what: aTeacher, spec: teacherResource(r.in.Recipe, of.GPUType), attach: r.in.Recipe.Teacher.ModelResourcesID,
+		timeout: r.in.Recipe.InactiveTimeout, price: of.PriceUSD}
+	r.lease.also = t
+	return t.find(ctx, stop)
+}
+
+// held is the resource's id, empty where there is none.
+func (l *lease) held() string {
+	if l == nil {
+		return ""
+	}
+	return l.id
 }
 
 // find returns the resource in whatever state it is.
 func (l *lease) find(ctx, stop context.Context) (Resource, error) {
 	r := l.r
-	if id := r.in.Recipe.ModelResourcesID; id != nil {
-		return l.attach(ctx, *id)
+	if l.attach != nil {
+		return l.attaches(ctx, *l.attach)
 	}
-	if err := r.unexplained(ctx); err != nil {
-		return Resource{}, err
-	}
-	for h := r.past.holding(); h != nil; h = r.past.holding() {
+	for h := r.past.holding(l.what); h != nil; h = r.past.holding(l.what) {
 		res, err := r.world.Resources.Resource(ctx, h.id)
 		var refused *Refused
 		gone := errors.As(err, &refused) && refused.Status == 404
@@ -107,13 +138,13 @@ func (r *run) bury(h *held, res Resource) error {
 	return r.journal.Append(recStopped, stopRecord{aResource, h.id, "found gone: " + res.Status})
 }
 
-func (l *lease) attach(ctx context.Context, id string) (Resource, error) {
+func (l *lease) attaches(ctx context.Context, id string) (Resource, error) {
 	r := l.r
 	res, err := r.world.Resources.Resource(ctx, id)
 	if err != nil {
 		return res, fmt.Errorf("attach to %s: %w", id, err)
 	}
-	if msg := unfit(r.in.Recipe, res); msg != "" {
+	if msg := unfit(l.spec, res); msg != "" {
 		return res, fmt.Errorf("attach to %s: %s", id, msg)
 	}
 	l.id, l.attached = id, true
@@ -121,17 +152,17 @@ func (l *lease) attach(ctx context.Context, id string) (Resource, error) {
 		l.readyAt = h.readyAt.ReadyAt
 		return res, nil
 	}
-	return res, r.journal.Append(recCreated, createdRecord{What: aResource, ID: id, How: "attached", PriceUSD: l.price})
+	return res, r.journal.Append(recCreated, createdRecord{What: l.what, ID: id, How: "attached", PriceUSD: l.price})
 }
 
 // unfit says why a resource cannot train the recipe, or is "".
-func unfit(r *recipe.Recipe, res Resource) string {
+func unfit(want ResourceSpec, res Resource) string {
 	switch {
 	case res.Status != Ready && res.Status != Pending && res.Status != Creating:
 		return "it is " + res.Status
-	case res.BaseModel != r.BaseModel:
-		return fmt.Sprintf("it has %s, the recipe wants %s", res.BaseModel, r.BaseModel)
-	case res.LoRA != (r.LoRA != nil):
+	case res.BaseModel != want.BaseModel:
+		return fmt.Sprintf("it has %s, the recipe wants %s", res.BaseModel, want.BaseModel)
+	case res.LoRA != want.LoRA:
 		return fmt.Sprintf("it was made for %s, the recipe wants %s", mode(res.LoRA), mode(!res.LoRA))
 	}
 	return ""
@@ -157,7 +188,7 @@ func (l *lease) ready(ctx, stop context.Context, res Resource) error {
 		default:
 			return fmt.Errorf("resource %s is %s: %s %s", l.id, res.Status, res.ErrorCode, res.ErrorMessage)
 		}
-		if text := stageOf(res); text != told {
+		if text := l.stage(res); text != told {
 			told = text
 			r.tell(Event{Kind: StageEvent, Done: r.from, Text: text})
 		}
@@ -174,14 +205,18 @@ func (l *lease) ready(ctx, stop context.Context, res Resource) error {
 	}
 }
 
-func stageOf(res Resource) string {
+func (l *lease) stage(res Resource) string {
+	whose := ""
+	if l.what == aTeacher {
+		whose = " for the teacher"
+	}
 	switch {
 	case res.Status == Creating:
 		return "loading " + res.BaseModel
 	case res.QueuePosition > 0:
-		return fmt.Sprintf("waiting for GPUs (position %d in the queue)", res.QueuePosition)
+		return fmt.Sprintf("waiting for GPUs%s (position %d in the queue)", whose, res.QueuePosition)
 	}
-	return "waiting for GPUs"
+	return "waiting for GPUs" + whose
 }
 
 func (l *lease) note(res Resource) {
@@ -243,10 +278,18 @@ func meterOf(id string, price float64, ready time.Duration, now time.Time) meter
 	return meterRecord{Resource: id, ReadySeconds: ready.Seconds(), CostUSD: max(1, math.Ceil(ready.Minutes())) / 60 * price, ServerTime: now}
 }
 
-// cost is of the whole run so far, in US dollars.
+// cost is of the whole run so far, the teacher's resource included, in US dollars.
 func (l *lease) cost() float64 {
 	if l == nil {
 		return 0
 	}
-	return l.before + l.meter().CostUSD
+	return l.before + l.meter().CostUSD + l.also.cost()
+}
+
+// rate is what the resource and the teacher's cost, in US dollars an hour.
+func (l *lease) rate() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.price + l.also.rate()
 }

@@ -269,6 +269,9 @@ func (g local) figures(res loss.Result, now [][]float64, step []loss.Datum) map[
 			m["loss/"+name] = v
 		}
 	}
+	if _, teaches := g.loss.(*loss.ReverseKL); teaches {
+		return m
+	}
 	var sum, count [2]float64
 	kl, rows := 0.0, 0.0
 	for i, d := range step {

@@ -19,10 +19,10 @@ type past struct {
 	asked     []createRecord // resources asked for, also those that were refused
 	plan      *decided
 	resources []*held
-	unclear   *createRecord    // a create without an answer
-	settled   []int            // attempts at a resource that were seen to have made nothing
-	tried     notCreatedRecord // the last create of a session that made nothing
-	triedGen  int              // the session that it was for
+	unclear   map[string]*createRecord // creates without an answer, by what they make
+	settled   []int                    // attempts at a resource that were seen to have made nothing
+	tried     notCreatedRecord         // the last create of a session that made nothing
+	triedGen  int                      // the session that it was for
 	gens      []*generation
 	anchors   int // sessions asked for that are compared with beside those
 	steps     []measured
@@ -30,6 +30,7 @@ type past struct {
 	saves     []checkpointRecord
 	rollouts  map[int]rolloutRecord // by batch: those sampled under weights of the lineage
 	scored    map[int]scoredRecord  // by batch: those scored by the last session before they train
+	teachers  int                   // sessions of teachers that were asked for
 	forgotten map[string]string     // ids of saves that are not kept: why
 	abandoned []measured
 	end       *endRecord
@@ -45,6 +46,7 @@ type past struct {
 // held is a resource that the journal knows.
 type held struct {
 	id       string
+	what     string // aResource, aTeacher
 	attached bool
 	price    float64
 	readyAt  readyRecord
@@ -71,7 +73,7 @@ type generation struct {
 
 // recall reads records in order.
 func recall(records []journal.Record) (*past, error) {
-	p := &past{evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, scored: map[int]scoredRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
+	p := &past{unclear: map[string]*createRecord{}, evals: map[int]measured{}, rollouts: map[int]rolloutRecord{}, scored: map[int]scoredRecord{}, meters: map[string]meterRecord{}, skip: map[int]string{}}
 	for _, rec := range records {
 		if err := p.read(rec); err != nil {
 			return nil, fmt.Errorf("journal record %d (%s): %w", rec.N, rec.Type, err)
@@ -157,6 +159,7 @@ var readers = map[string]func(p *past, data []byte) error{
 	recScored: func(p *past, d []byte) error {
 		return into(d, func(v scoredRecord) { p.scored[v.Batch] = v })
 	},
+	recTeacher: func(p *past, _ []byte) error { p.teachers++; return nil },
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }
@@ -182,7 +185,7 @@ func (p *past) create(v createRecord) {
 		p.anchors++
 		return
 	}
-	p.unclear = &v
+	p.unclear[v.What] = &v
 	if v.What != aSession {
 		p.asked = append(p.asked, v)
 		return
@@ -291,10 +294,10 @@ func (p *past) created(v createdRecord) {
 		return
 	}
 	if c := p.open(v.What); c != nil && c.Attempt == v.Attempt {
-		p.unclear = nil
+		delete(p.unclear, v.What)
 	}
-	if v.What == aResource {
-		p.resources = append(p.resources, &held{id: v.ID, attached: v.How == "attached", price: v.PriceUSD})
+	if v.What != aSession {
+		p.resources = append(p.resources, &held{id: v.ID, what: v.What, attached: v.How == "attached", price: v.PriceUSD})
 		return
 	}
 	p.salvaged = nil
@@ -308,8 +311,8 @@ func (p *past) notCreated(v notCreatedRecord) {
 	if v.What == aReference {
 		return
 	}
-	p.unclear = nil
-	if v.What == aResource && v.Why == whySettled {
+	delete(p.unclear, v.What)
+	if v.What != aSession && v.Why == whySettled {
 		p.settled = append(p.settled, v.Attempt)
 	}
 	if g := p.last(); v.What == aSession && g != nil && g.id == "" {
@@ -319,12 +322,7 @@ func (p *past) notCreated(v notCreatedRecord) {
 }
 
 // open is the create of a resource, or of a session, that has no answer; nil when there is none.
-func (p *past) open(what string) *createRecord {
-	if p.unclear == nil || p.unclear.What != what {
-		return nil
-	}
-	return p.unclear
-}
+func (p *past) open(what string) *createRecord { return p.unclear[what] }
 
 // next is the number of the session to come, and of the attempt to make it.
 func (p *past) next() (gen, attempt int) {
@@ -379,10 +377,10 @@ func (p *past) current() string {
 	return ""
 }
 
-// holding is the resource that has no stopped record, nil when there is none.
-func (p *past) holding() *held {
+// holding is the resource of the student, or of the teacher, that has no stopped record, nil when there is none.
+func (p *past) holding(what string) *held {
 	for _, h := range slices.Backward(p.resources) {
-		if !h.stopped {
+		if h.what == what && !h.stopped {
 			return h
 		}
 	}
@@ -432,9 +430,9 @@ func (p *past) complete(steps int) bool {
 }
 
 // spent is the cost of the resources that are no longer held, in US dollars.
-func (p *past) spent(except string) (usd float64) {
+func (p *past) spent(except ...string) (usd float64) {
 	for id, m := range p.meters {
-		if id != except {
+		if !slices.Contains(except, id) {
 			usd += m.CostUSD
 		}
 	}
@@ -443,7 +441,7 @@ func (p *past) spent(except string) (usd float64) {
 
 // summary is the state at the start of a life.
 func (p *past) summary(dir string, steps int) Summary {
-	s := Summary{Outcome: "failed", Begun: p.begun().Done, Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(""), LastLoss: math.NaN(), LastEval: math.NaN()}
+	s := Summary{Outcome: "failed", Begun: p.begun().Done, Done: p.done(), Steps: steps, Dir: dir, CostUSD: p.spent(), LastLoss: math.NaN(), LastEval: math.NaN()}
 	if p.end != nil {
 		s.Outcome = p.end.Outcome
 	}

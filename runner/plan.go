@@ -47,7 +47,8 @@ type Lock map[string]string
 
 // Cost is what a price makes of the plan; hours of training are not known before the first steps.
 type Cost struct {
-	USDPerHour float64       `json:"usd_per_hour"`
-	DeadMan    time.Duration `json:"dead_man_ns"` // what a kill -9 can leave running: inactive_timeout plus a minute
+	USDPerHour float64       `json:"usd_per_hour"`                   // of all that the run asks for
+	TeacherUSD float64       `json:"teacher_usd_per_hour,omitempty"` // of which for the teacher's own resource
+	DeadMan    time.Duration `json:"dead_man_ns"`                    // what a kill -9 can leave running: inactive_timeout plus a minute
 	DeadManUSD float64       `json:"dead_man_usd"`
 }

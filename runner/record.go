@@ -31,6 +31,7 @@ const (
 	recBatch      = "batch"
 	recRollout    = "rollout"
 	recScored     = "scored"
+	recTeacher    = "teacher"
 )
 
 type runRecord struct {
@@ -75,6 +76,25 @@ type decided struct {
 	Accumulation int     `json:"gradient_accumulation"` // 0: as few as max_batch_size allows
 	StandIn      bool    `json:"stand_in"`
 	PriceUSD     float64 `json:"price_usd_per_hour"`
+	// Teacher is of the teacher's resource; nil where it has none of its own.
+	Teacher *decidedTeacher `json:"teacher,omitempty"`
+}
+
+type decidedTeacher struct {
+	GPUType  string  `json:"gpu_type"`
+	MaxBatch int     `json:"max_batch_size"`
+	PriceUSD float64 `json:"price_usd_per_hour"`
+}
+
+// price is of the student's resource, or of the teacher's.
+func (d decided) price(what string) float64 {
+	switch {
+	case what == aResource:
+		return d.PriceUSD
+	case d.Teacher == nil:
+		return 0
+	}
+	return d.Teacher.PriceUSD
 }
 
 // What a create makes.
@@ -83,6 +103,7 @@ const (
 	aSession  = "session"
 	// aReference is a session that a run which samples compares with, beside the one that trains.
 	aReference = "reference session"
+	aTeacher   = "teacher" // the resource of a teacher, which stands in a journal as that of the student does
 )
 
 // createRecord: Known and ServerTime are of a resource, Gen, From and Reason of a session.
@@ -219,6 +240,13 @@ type batchRecord struct {
 	Draw    int    `json:"draw"`
 	Prompts string `json:"prompts_sha256"`
 	Version int    `json:"version"`
+}
+
+// teacherRecord is a session of a teacher that is about to be made. It holds nothing that a later life needs, so its name is
+// all that is kept of it: what is found under it is closed.
+type teacherRecord struct {
+	Name string      `json:"display_name"`
+	Body sessionBody `json:"body"`
 }
 
 // rolloutRecord is a rollout batch that is on disk with rewards and advantages. Version counts the optimiser steps of the

@@ -17,13 +17,18 @@ const referencesName = "reference"
 // newGradient is how the recipe's loss reaches the service.
 func (r *run) newGradient() gradient {
 	l := r.in.Recipe.Loss
-	if f, ok := r.batches.(*fromRollouts); ok && r.in.Recipe.Advantage.ImportanceCap != nil {
+	loop := r.in.Recipe.Loop()
+	if f, ok := r.batches.(*fromRollouts); ok && loop == loss.Reinforcement && r.in.Recipe.Advantage.ImportanceCap != nil {
 		return &capped{remote: remote{l.Params}, r: r, source: f, cap: *r.in.Recipe.Advantage.ImportanceCap}
 	}
-	if r.in.Recipe.Loop() != loss.Preference {
+	if loop != loss.Preference && loop != loss.Distillation {
 		return remote{l.Params}
 	}
 	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe)}
+	if r.in.distils() {
+		g.loss = l.Params.(*loss.ReverseKL).Reduced(l.Reduction)
+		return g
+	}
 	if !usesReference(l.Params) {
 		return g
 	}

@@ -59,6 +59,17 @@ func newRollouts(r *run, rows *fromRows) *fromRollouts {
 // samples says that the loop draws what it trains on.
 func (in *Inputs) samples() bool { return in.Recipe.Rollout != nil }
 
+// distils says that what is drawn is learnt from by what a teacher makes of it, and has no rewards.
+func (in *Inputs) distils() bool { return in.Recipe.Loop() == loss.Distillation }
+
+// figures are the metrics of a rollout batch.
+func (in *Inputs) figures(groups []rollout.Group) map[string]float64 {
+	if in.distils() {
+		return rollout.Taught(groups)
+	}
+	return rollout.Metrics(groups)
+}
+
 // change makes a change that others wait for.
 func (f *fromRollouts) change(how func()) {
 	f.mu.Lock()
@@ -145,7 +156,16 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 	}
 	b.Metrics["tokens"], b.Metrics["trained_tokens"] = float64(tokens), float64(trained)
 	if len(data) == 0 {
-		b.Empty = nothing(d.groups, ro.Minibatches)
+		if b.Empty = nothing(d.groups, ro.Minibatches); f.r.in.distils() {
+			b.Empty = "nothing to train on: every completion was cut, and rollout.truncated masks those"
+		}
+		return b, nil
+	}
+	if f.r.in.distils() { // reduced by the loss, which is computed here
+		parts := f.rows.parts(len(data), 1)
+		for p := range parts {
+			b.Parts = append(b.Parts, data[p*len(data)/parts:(p+1)*len(data)/parts])
+		}
 		return b, nil
 	}
 	l := f.r.in.Recipe.Loss

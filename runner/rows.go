@@ -133,6 +133,9 @@ func hashData(data []loss.Datum) string {
 			if d.RefLogprobs != nil {
 				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.RefLogprobs[t]))
 			}
+			if d.TeacherLogprobs != nil {
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(d.TeacherLogprobs[t]))
+			}
 		}
 		h.Write(buf)
 	}

@@ -64,8 +64,9 @@ type run struct {
 	session Session
 	gen     *generation
 	ledger  *ledger
-	anchor  *anchor // nil: the run compares with no reference beside
-	wrote   int     // the last step whose line is in metrics.jsonl; guarded by mu
+	anchor  *anchor  // nil: the run compares with no reference beside
+	wrote   int      // the last step whose line is in metrics.jsonl; guarded by mu
+	teacher *teacher // nil where there is none, or none is open
 
 	batches   batches
 	gradient  gradient
@@ -122,7 +123,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	if err := r.admit(); err != nil {
 		return Summary{}, err
 	}
-	if in.samples() && in.Graders.Set == nil {
+	if in.samples() && !in.distils() && in.Graders.Set == nil {
 		return Summary{}, errors.New("the rewards of the recipe are not open")
 	}
 	if l, ok := in.Recipe.Loss.Params.(*loss.Command); ok && l.Call == nil {
@@ -146,7 +147,7 @@ func (r *run) idle(ctx, stop context.Context) (Summary, error) {
 		return r.summary, err
 	}
 	r.stopLeft(ctx)
-	r.summary.CostUSD = r.past.spent("")
+	r.summary.CostUSD = r.past.spent()
 	r.clearInflight() // an earlier life may have ended between its last record and this
 	_ = journal.Unreserve(r.disk, r.world.Dir)
 	if r.world.Downloads == nil || r.in.Recipe.Checkpoint.Download == downloadNone || len(r.wanted(true)) == 0 {
@@ -179,7 +180,11 @@ func (r *run) admit() error {
 		return diag.List{{Pos: diag.Pos{File: r.world.Dir}, Msg: fmt.Sprintf("%d steps are done, and the plan has %d: give it as many at least, with --set train.num_steps or train.epochs; `trainer resume %s --from N` forks at an earlier one", done, steps, r.world.Dir)}}
 	}
 	err := r.past.drift(r.world.Dir, r.plan.Lock)
-	if h := r.past.holding(); h != nil && errors.Is(err, ErrDrift) {
+	h := r.past.holding(aResource)
+	if h == nil {
+		h = r.past.holding(aTeacher)
+	}
+	if h != nil && errors.Is(err, ErrDrift) {
 		return fmt.Errorf("%w\nthe run did not see its resource %s end: at $%.2f an hour it may bill until its inactive_timeout; stop it with `trainer resources stop %s`", err, h.id, h.price, h.id)
 	}
 	return err
@@ -245,6 +250,7 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	defer cancel() // ends the waits of the ledger
 	r.session, r.ledger, r.gen = nil, nil, nil
 	r.stretches++
+	defer r.closeTeacher(ctx)
 	if err := r.acquire(ctx, stop); err != nil || r.session == nil {
 		return err // without a session nothing is left to do
 	}

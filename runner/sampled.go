@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -39,8 +40,9 @@ type completion struct {
 	Ref       []float64 `json:"ref_logprobs,omitempty"` // of what is trained, where the run compares with a reference
 	Experts   string    `json:"routed_experts_key,omitempty"`
 	// Observed are the stretches of the tokens that an environment wrote, [from, to); PromptTokens is what it began with.
-	Observed     [][2]int `json:"observed,omitempty"`
-	PromptTokens []int32  `json:"prompt_tokens,omitempty"`
+	Observed     [][2]int  `json:"observed,omitempty"`
+	PromptTokens []int32   `json:"prompt_tokens,omitempty"`
+	Teacher      []float64 `json:"teacher_logprobs,omitempty"`
 }
 
 // verdict is what one grader gave.
@@ -70,6 +72,7 @@ func (r *run) written(batch int, d *drawn) ([]byte, error) {
 			c.Member, c.Text, c.Stop, c.Count, c.Version = j, m.Text, string(m.Stop), len(m.Tokens), m.Version
 			c.Reward, c.Unscored, c.Advantage, c.Trained = m.Reward, m.Unscored, m.Advantage, m.Trained
 			c.Tokens, c.Logprobs, c.Ref, c.Experts, c.Rewards = m.Tokens, m.Logprobs, m.Ref, m.RoutedExperts, nil
+			c.Teacher = m.Teacher
 			c.Observed, c.PromptTokens = nil, m.Prompt
 			for _, s := range m.Observed {
 				c.Observed = append(c.Observed, [2]int{s.From, s.To})
@@ -150,7 +153,7 @@ func (f *fromRollouts) load(rec rolloutRecord) (*drawn, error) {
 			return nil, err
 		}
 	}
-	d.metrics = rollout.Metrics(d.groups)
+	d.metrics = f.r.in.figures(d.groups)
 	return d, nil
 }
 
@@ -168,7 +171,7 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 		return nil
 	}
 	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop), RoutedExperts: c.Experts}, Ref: c.Ref, Text: c.Text,
-		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Trained: c.Trained}
+		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Teacher: c.Teacher, Trained: c.Trained}
 	m.Prompt = c.PromptTokens
 	for _, s := range c.Observed {
 		m.Observed = append(m.Observed, rollout.Span{From: s[0], To: s[1]})
@@ -195,10 +198,24 @@ func (r *run) show(done int, d *drawn) {
 			prompt = m.Prompt
 		}
 		e := Event{Kind: SampleEvent, Done: done, Prompt: r.in.Tokenizer.Decode(prompt), Text: m.Text,
-			Metrics: map[string]float64{"tokens": float64(len(m.Tokens)), "advantage": m.Advantage}}
-		if m.Unscored == "" {
-			e.Metrics["reward"] = m.Reward
-		}
+			Metrics: map[string]float64{"tokens": float64(len(m.Tokens))}}
+		maps.Copy(e.Metrics, r.in.worth(m))
 		r.tell(e)
 	}
+}
+
+// worth is what a completion is learnt from by: what it earned, or how far the teacher finds it.
+func (in *Inputs) worth(m rollout.Member) map[string]float64 {
+	if in.distils() {
+		kl, ok := rollout.Divergence([]rollout.Group{{Members: []rollout.Member{m}}})
+		if !ok {
+			return nil
+		}
+		return map[string]float64{"reverse_kl": kl}
+	}
+	w := map[string]float64{"advantage": m.Advantage}
+	if m.Unscored == "" {
+		w["reward"] = m.Reward
+	}
+	return w
 }

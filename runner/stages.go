@@ -321,5 +321,5 @@ func (r *run) clock(m map[string]float64) {
 	}
 	m["cost/usd"] = r.lease.cost()
 	left := len(r.plan.Rates) - r.doneSteps() - 1 // behind this step, which is not yet among the done ones
-	m["cost/forecast_usd"] = m["cost/usd"] + float64(max(0, left))*r.speed.perStep()/3600*r.lease.price
+	m["cost/forecast_usd"] = m["cost/usd"] + float64(max(0, left))*r.speed.perStep()/3600*r.lease.rate()
 }

@@ -249,11 +249,17 @@ func weightsOf(r *recipe.Recipe) string {
 	return "LoRA"
 }
 
-// askStart looks at the checkpoints that the run begins from and compares with: whether the service has them and they fit.
+// askStart looks at the checkpoints that the run begins from, compares with and learns from: whether the service has them and they fit.
 // It is free.
 func (in *Inputs) askStart(ctx context.Context, b Backend) error {
 	if s := in.Start; s != nil {
-		if err := in.askCheckpoint(ctx, b, s); err != nil {
+		if err := in.askCheckpoint(ctx, b, s, in.Recipe.BaseModel); err != nil {
+			return err
+		}
+	}
+	if t := in.Recipe.Teacher; t != nil && t.InitFrom != nil {
+		const key = "teacher.init_from.checkpoint_id"
+		if err := in.askCheckpoint(ctx, b, &Start{CheckpointID: *t.InitFrom.CheckpointID, pos: in.Recipe.At(key), key: key}, t.BaseModel); err != nil {
 			return err
 		}
 	}
@@ -262,11 +268,12 @@ func (in *Inputs) askStart(ctx context.Context, b Backend) error {
 		return nil
 	}
 	const key = "reference.checkpoint_id"
-	return in.askCheckpoint(ctx, b, &Start{CheckpointID: *ref.CheckpointID, pos: in.Recipe.At(key), key: key})
+	return in.askCheckpoint(ctx, b, &Start{CheckpointID: *ref.CheckpointID, pos: in.Recipe.At(key), key: key}, in.Recipe.BaseModel)
 }
 
-// askCheckpoint looks whether the service has the checkpoint of s, and whether a session of the recipe can have its weights.
-func (in *Inputs) askCheckpoint(ctx context.Context, b Backend, s *Start) error {
+// askCheckpoint looks whether the service has the checkpoint of s, and whether a session of model with the recipe's lora_config can
+// have its weights.
+func (in *Inputs) askCheckpoint(ctx context.Context, b Backend, s *Start, model string) error {
 	c, err := b.Checkpoint(ctx, s.CheckpointID)
 	var no *Refused
 	switch {
@@ -280,8 +287,10 @@ func (in *Inputs) askCheckpoint(ctx context.Context, b Backend, s *Start) error 
 		rank = in.Recipe.LoRA.Rank
 	}
 	switch {
-	case c.BaseModel != "" && c.BaseModel != in.Recipe.BaseModel:
-		return s.fault("checkpoint %s is of %s, this recipe trains %s", c.ID, c.BaseModel, in.Recipe.BaseModel)
+	case c.BaseModel != "" && c.BaseModel != model && model == in.Recipe.BaseModel:
+		return s.fault("checkpoint %s is of %s, this recipe trains %s", c.ID, c.BaseModel, model)
+	case c.BaseModel != "" && c.BaseModel != model:
+		return s.fault("checkpoint %s is of %s, the teacher is %s", c.ID, c.BaseModel, model)
 	case c.LoRARank != rank && c.LoRARank > 0 && rank > 0:
 		return s.fault("checkpoint %s has LoRA rank %d, this recipe %d", c.ID, c.LoRARank, rank)
 	case c.LoRARank > 0 && rank == 0:

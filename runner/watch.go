@@ -42,6 +42,9 @@ func (l *lease) watch(ctx context.Context, halt context.CancelCauseFunc) (closin
 			err := l.lookOnce(ctx)
 			if failureOf(err) == lost {
 				l.r.ledger.lose(err)
+				if t := l.r.teacher; t != nil {
+					t.ledger.lose(err)
+				}
 			} else if err != nil {
 				halt(err)
 			}
@@ -65,7 +68,7 @@ func (l *lease) overrun() error {
 	if d := lim.MaxDuration; d != nil && time.Since(l.r.begun) >= *d {
 		return fmt.Errorf("%w: limits.max_duration %s", ErrBudget, *d)
 	}
-	if c := lim.MaxCostUSD; c != nil && l.cost()+l.price/60 > *c {
+	if c := lim.MaxCostUSD; c != nil && l.cost()+l.rate()/60 > *c {
 		return fmt.Errorf("%w: limits.max_cost_usd %g, spent %.2f", ErrBudget, *c, l.cost())
 	}
 	return nil
@@ -92,13 +95,26 @@ func (l *lease) look(ctx context.Context) error {
 	if res.Status != Ready {
 		return l.over(res)
 	}
-	if err := sessionLost(ctx, l.r.session); err != nil {
+	if err := l.sessionsLost(ctx); err != nil {
 		return err
 	}
 	if left := res.ExpiresAt.Sub(res.ServerTime); !l.attached && !res.ExpiresAt.IsZero() && left < l.timeout/2 {
 		_ = l.r.world.Resources.Extend(ctx, l.id, l.timeout)
 	}
 	return nil
+}
+
+// sessionsLost says that the session that lives on the resource takes no work any more, or that the teacher's resource, or
+// its session there, is gone.
+func (l *lease) sessionsLost(ctx context.Context) error {
+	s := l.r.session
+	if l.what == aTeacher {
+		s = l.r.teacher.session
+	}
+	if err := sessionLost(ctx, s); err != nil || l.also == nil {
+		return err
+	}
+	return l.also.look(ctx)
 }
 
 // absent makes *Lost of an answer that there is no such resource, and nothing of other errors.

@@ -42,7 +42,7 @@ func (a *app) confirm(ctx context.Context, question string) error {
 // agree shows what a run costs before it asks for anything that bills, and asks. A sandbox charges nothing, and neither does
 // a resource that runs anyway.
 func (a *app) agree(ctx context.Context, w where, r *recipe.Recipe, p *runner.Plan, yes bool) error {
-	if w.sandbox || loopback(w.base) || r.ModelResourcesID != nil || p.Cost == nil {
+	if w.sandbox || loopback(w.base) || r.ModelResourcesID != nil && p.Cost.TeacherUSD == 0 || p.Cost == nil {
 		return nil
 	}
 	what, limit, question := report.Count(len(p.Rates))+" steps", "no limit is set: limits.max_cost_usd ends a run with a checkpoint", "train?"

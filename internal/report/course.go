@@ -93,6 +93,8 @@ func completionText(e runner.Event) string {
 	earned := "no reward"
 	if v, ok := e.Metrics["reward"]; ok {
 		earned = fmt.Sprintf("reward %.3g", v)
+	} else if v, ok := e.Metrics["reverse_kl"]; ok {
+		earned = fmt.Sprintf("reverse_kl %.3g", v)
 	}
 	return fmt.Sprintf("%s: %s → %s", earned, string(end), string(start))
 }

@@ -16,6 +16,7 @@ const (
 	rewardMean      = "reward/mean"
 	evalReward      = "eval/reward"
 	evalPass        = "eval/pass@1"
+	reverseKL       = "distill/reverse_kl"
 	rewardMargin    = "rewards/margin" // of a loss of preferences: the chosen side's reward less the rejected one's
 	tokensPerSecond = "time/tokens_per_second"
 	stepSeconds     = "time/step_seconds"
@@ -39,6 +40,7 @@ type headline struct {
 var headlines = []headline{
 	{trainLoss, "loss", "loss %s", 1, Loss},
 	{rewardMean, "reward", "reward %s", 2, Loss},
+	{reverseKL, "reverse_kl", "kl %s", 2, Loss},
 	{rewardMargin, "margin", "margin %s", 3, Loss},
 	{learningRate, "learning_rate", "lr %s", 6, Rate},
 	{tokensPerSecond, "tokens/s", "%s tok/s", 5, Short},

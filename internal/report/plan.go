@@ -139,6 +139,9 @@ func costLines(c *runner.Cost, sandbox bool) []string {
 		return []string{"nothing: " + USD(0) + " an hour"}
 	}
 	lines := []string{USD(c.USDPerHour) + " for every hour that the GPUs are ready"}
+	if c.TeacherUSD > 0 {
+		lines = append(lines, fmt.Sprintf("of which %s for the teacher, which has a resource of its own", USD(c.TeacherUSD)))
+	}
 	if c.DeadMan > 0 {
 		lines = append(lines, fmt.Sprintf("a kill -9 can leave them running for %s after the queued work: %s", Duration(c.DeadMan), USD(c.DeadManUSD)))
 	}

@@ -9,8 +9,8 @@ import (
 
 // Datum is the sequence that m is trained as, behind its prompt, [T] = P + len(m.Tokens) - 1 positions: entry t speaks of
 // predicting token t+1, so that the first P-1 positions, which predict the prompt, have weight 0, and the completion's
-// tokens have the log-probabilities that they were sampled with and the advantage of m. Ids are those that were sampled. What
-// an environment wrote between is as the prompt: it has no weight.
+// tokens have the log-probabilities that they were sampled with, those of a teacher where m has them, and the advantage of m. Ids
+// are those that were sampled. What an environment wrote between is as the prompt: it has no weight.
 func Datum(prompt []int32, m Member, group int) loss.Datum {
 	ids := make([]int32, 0, len(prompt)+len(m.Tokens))
 	ids = append(append(ids, prompt...), m.Tokens...)
@@ -31,6 +31,10 @@ func Datum(prompt []int32, m Member, group int) loss.Datum {
 		for t := lead + s.From; t < lead+s.To; t++ {
 			d.Weights[t], d.Advantages[t], d.OldLogprobs[t] = 0, 0, 0
 		}
+	}
+	if m.Teacher != nil {
+		d.TeacherLogprobs = make([]float64, n)
+		copy(d.TeacherLogprobs[lead:], m.Teacher)
 	}
 	return d
 }

@@ -38,6 +38,7 @@ type Member struct {
 	Unscored  string
 	Parts     []Part
 	Advantage float64
+	Teacher   []float64 // [T], natural logs of Tokens under a teacher's weights; nil where there is none
 	Trained   bool      // it is in the loss
 	Ref       []float64 // [T], natural logs of its tokens under the reference; nil: there is none
 	// Prompt is what an environment began with, [P]; nil: the group's.
