@@ -66,6 +66,7 @@ func TestJournalsOfEveryFormat(t *testing.T) {
 	set := []string{"checkpoint.every=2", "checkpoint.keep_last=1", "checkpoint.inference_every=4"}
 	readFormats(t, newBench(t, set...), "", seen)
 	readFormats(t, newRollouts(t, set...), ".rollouts", seen)
+	readFormats(t, newRollouts(t, append(set, "advantage.importance_cap=2")...), ".importance", seen)
 	for kind := range members {
 		if !seen[kind] && kind != "salvage" {
 			t.Errorf("no record of type %s is in the fixtures", kind)

@@ -183,8 +183,8 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 // given the reference only where it asks for it.
 func (f *fromRollouts) anchorTo(data []loss.Datum) error {
 	r := f.r.in.Recipe
-	if coef := r.Advantage.KLCoef; coef > 0 && len(data) > 0 {
-		advantages, _, err := loss.AddKL(data, coef, 0)
+	if a := r.Advantage; a != nil && a.KLCoef > 0 && len(data) > 0 {
+		advantages, _, err := loss.AddKL(data, a.KLCoef, 0)
 		if err != nil {
 			return err
 		}
