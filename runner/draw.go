@@ -305,6 +305,10 @@ var errUnsampled = errors.New("not sampled")
 
 // sampled asks for the completions of one prompt until the service gives them, under the version that is due.
 func (r *run) sampled(ctx, wanted context.Context, s slot, op Sample, q question) (rollout.Samples, error) {
+	stops := op.Params.Stop
+	if r.cutsStops.Load() && !op.RoutedExperts {
+		op.Params.Stop = nil
+	}
 	for s.attempt < q.tries {
 		p, err := r.session.Prepare(ctx, op)
 		if err != nil {
@@ -318,8 +322,14 @@ func (r *run) sampled(ctx, wanted context.Context, s slot, op Sample, q question
 		res, err := ops[0].wait(wanted)
 		if err == nil {
 			if err = r.fits(res.Samples, op, q.under.version); err == nil {
+				if len(op.Params.Stop) == 0 {
+					cutAt(res.Samples[0].Sequences, stops, r.in.Tokenizer)
+				}
 				return res.Samples[0], nil
 			}
+		} else if r.withoutStops(&op, err) {
+			q.tries++
+			continue
 		} else if costs(failureOf(err), false) != askAgain {
 			return rollout.Samples{}, err
 		}

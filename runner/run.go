@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"trainer/internal/diag"
@@ -70,10 +71,11 @@ type run struct {
 
 	batches   batches
 	gradient  gradient
-	stretches int    // sessions that this life has trained in, or tried to
-	leaveOut  *int   // a step that the next session leaves out
-	reason    string // why the next session is opened, where leaveOut is it
-	settledAt *int   // steps done when what was in doubt was settled last, nil before
+	cutsStops atomic.Bool // the model takes no stop texts
+	stretches int         // sessions that this life has trained in, or tried to
+	leaveOut  *int        // a step that the next session leaves out
+	reason    string      // why the next session is opened, where leaveOut is it
+	settledAt *int        // steps done when what was in doubt was settled last, nil before
 
 	from     int // first step of this stretch
 	until    int // one past the last step of this life
