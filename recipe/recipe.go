@@ -114,7 +114,8 @@ type InitFrom struct {
 
 // Chat says how messages become text and which tokens train.
 type Chat struct {
-	// Template is auto (the tokenizer's own), a .jinja file, the template itself, or none: raw text without roles.
+	// Template is auto (the tokenizer's own), a .jinja file, hf://org/name@revision (another model's), the template itself, or none:
+	// raw text without roles.
 	Template string `yaml:"template" default:"auto"`
 	// System is put before conversations that have no system message.
 	System *string `yaml:"system"`

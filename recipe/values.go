@@ -6,7 +6,7 @@ import "strings"
 func (c Chat) IsFile() bool { return isTemplateFile(c.Template) }
 
 func isTemplateFile(value string) bool {
-	if strings.ContainsAny(value, "\n{") {
+	if strings.ContainsAny(value, "\n{") || strings.HasPrefix(value, "hf://") {
 		return false
 	}
 	return strings.HasSuffix(value, ".jinja") || strings.HasSuffix(value, ".jinja2") || strings.HasSuffix(value, ".j2")

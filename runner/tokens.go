@@ -30,7 +30,10 @@ func (in *Inputs) openTemplate(ctx context.Context, h *hub.Hub, problems *diag.L
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil {
+	var away *hub.Uncached
+	if errors.As(err, &away) {
+		in.missing = append(in.missing, fmt.Sprintf("the template, %v", away))
+	} else if err != nil {
 		problems.Add(r.At("chat.template"), "chat.template", "%v", err)
 	}
 	if err := in.openTokenizer(ctx, h, problems); err != nil {
@@ -61,9 +64,12 @@ func (in *Inputs) chatSection() recipe.Chat {
 	return c
 }
 
-// templateFile reads the file that chat.template names, where it names one.
+// templateFile reads the file, or the model on the hub, that chat.template names, where it names one.
 func (in *Inputs) templateFile(ctx context.Context, h *hub.Hub) (chat.Source, error) {
 	c := in.Recipe.Chat
+	if strings.HasPrefix(c.Template, hub.Scheme) {
+		return templateOfModel(ctx, h, c.Template)
+	}
 	if !c.IsFile() {
 		return chat.Source{}, nil
 	}

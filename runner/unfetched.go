@@ -60,10 +60,10 @@ func (in *Inputs) openRows(ctx context.Context, h *hub.Hub) (*dataset.Data, erro
 	return dataset.Open(ctx, in.Recipe, in.Template, h)
 }
 
-// commits are the commits of the hub that the recipe's names were resolved to, by the name with its revision.
+// commitsOf are the commits of the hub that the recipe's names were resolved to, by the name with its revision.
 func (in *Inputs) commitsOf(h *hub.Hub) map[string]string {
 	all, out := h.Commits(), map[string]string{}
-	names := []string{in.tokenizerName()}
+	names := []string{in.tokenizerName(), in.Recipe.Chat.Template}
 	for _, s := range slices.Concat(in.Recipe.Dataset.Train, in.Recipe.Dataset.Validation) {
 		names = append(names, s.Path)
 	}
