@@ -55,15 +55,13 @@ func (j *job) reasoned(i int) string {
 	}
 	for _, name := range reasoningKeys {
 		if j.p.reads(name) {
-			j.given[i] = j.given[i].Clone()
-			j.given[i].Set(name, thoughtOfNone)
+			j.set(i, name, thoughtOfNone)
 			return thoughtOfNone
 		}
 	}
 	if content, ok := j.given[i].Get(keyContent); ok && j.p.reads("</think>") {
 		text, _ := content.(string)
-		j.given[i] = j.given[i].Clone()
-		j.given[i].Set(keyContent, "<think>\n"+thoughtOfNone+"\n</think>\n\n"+text)
+		j.set(i, keyContent, "<think>\n"+thoughtOfNone+"\n</think>\n\n"+text)
 		return thoughtOfNone
 	}
 	return ""

@@ -84,6 +84,13 @@ func (j *job) prepare(spelt []string) {
 	j.ready = hf.Prepare(j.given)
 }
 
+// set changes what the template is given of message i.
+func (j *job) set(i int, key string, v jinja.Value) {
+	m := j.given[i].Clone()
+	m.Set(key, v)
+	j.given[i], j.ready[i] = m, hf.Prepare([]*jinja.Dict{m})[0]
+}
+
 func (j *job) guardGiven(spelt []string) {
 	j.guard = newGuard(spelt, j.given, j.tools)
 	j.met = slices.Clone(spelt)
