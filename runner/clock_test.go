@@ -111,3 +111,11 @@ func sparse(stride int) int {
 	}
 	return stride
 }
+
+// fewest is how many points such a test has to find, so that it is seen to try any.
+func fewest(points int) int {
+	if testing.Short() {
+		return 1
+	}
+	return points
+}

@@ -353,7 +353,7 @@ func TestKillAtEveryRequestOfADownload(t *testing.T) {
 			})
 		}
 		t.Logf("%s: %d points", mode, points)
-		if points < 3 {
+		if points < fewest(3) {
 			t.Errorf("%s: only %d points", mode, points)
 		}
 	}

@@ -173,7 +173,7 @@ func TestADiskThatFails(t *testing.T) {
 			})
 		}
 		t.Logf("%s: %d points, %d journals with an end", how, points, ends)
-		if points < 25 {
+		if points < fewest(25) {
 			t.Errorf("%s: %d points are too few", how, points)
 		}
 	}

@@ -76,9 +76,10 @@ func (f *fromRollouts) weights(ctx context.Context, b int) (served, error) {
 func (f *fromRollouts) one(ctx context.Context, b int, under served) error {
 	wanted, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	halted := f.r.early.halted // of this stretch; the look-out below may be scheduled in the next
 	go func() {
 		select {
-		case <-f.r.early.halted:
+		case <-halted:
 			if f.leave(b) {
 				cancel(errHalted)
 			}

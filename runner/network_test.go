@@ -84,7 +84,7 @@ func TestANetworkDeadForMinutes(t *testing.T) {
 				b.compare(t, want)
 			})
 		}
-		if points < 20 {
+		if points < fewest(20) {
 			t.Errorf("lookahead %d: %d points are too few", lookahead, points)
 		}
 	}

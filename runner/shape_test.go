@@ -64,7 +64,7 @@ func TestAResumeMayChangeTheShape(t *testing.T) {
 			})
 		}
 	}
-	if t.Logf("%d points", points); points < 20 {
+	if t.Logf("%d points", points); points < fewest(20) {
 		t.Errorf("%d points are too few", points)
 	}
 }
