@@ -374,7 +374,7 @@ func TestVerdictsSurviveARestart(t *testing.T) {
 		return out + string(b)
 	}
 	want := all()
-	if strings.Count(want, "404") != 1 || strings.Count(want, "FAILED") != 2 {
+	if strings.Count("\n"+want, "\n404 ") != 1 || strings.Count(want, "_STATUS_FAILED") != 2 {
 		t.Fatalf("got\n%s\nwant one that is forgotten and two that FAILED", want)
 	}
 	weights, err := s.WeightsHash(id)
