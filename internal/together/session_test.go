@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"trainer/loss"
 	"trainer/recipe"
@@ -181,23 +180,24 @@ func TestOverTCP(t *testing.T) {
 	defer server.Close()
 	c := New(Options{BaseURL: server.URL})
 	defer c.rt.(*http.Transport).CloseIdleConnections()
-	got, err := operate(c, spec, runner.Save{})
-	if err != nil || got.Checkpoint == nil || got.Checkpoint.ID != "k1" || got.Step != 3 {
-		t.Errorf("got %+v, %v", got, err)
+	for range 3 {
+		got, err := operate(c, spec, runner.Save{})
+		if err != nil || got.Checkpoint == nil || got.Checkpoint.ID != "k1" || got.Step != 3 {
+			t.Errorf("got %+v, %v", got, err)
+		}
 	}
 	for _, n := range lengths {
 		if n != 0 {
 			t.Errorf("the lengths of the bodies are %v, want 0", lengths)
 		}
 	}
-	if len(remotes) != 1 {
-		t.Errorf("%d connections for one request after the other", len(remotes))
+	if len(remotes) >= len(lengths) {
+		t.Errorf("%d connections for %d requests one after the other", len(remotes), len(lengths))
 	}
-	server.Close()
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if _, err := c.Open(ctx, runner.SessionSpec{}); kind(err) != "local" {
-		t.Errorf("nobody listens, and the error is %s: %v after %v", kind(err), err, time.Since(start))
+	nobody := New(Options{BaseURL: "http://127.0.0.1:1", OnRetry: func(Retry) { cancel() }})
+	if _, err := nobody.Open(ctx, runner.SessionSpec{}); kind(err) != "local" {
+		t.Errorf("nobody listens, and the error is %s: %v", kind(err), err)
 	}
 }

@@ -67,7 +67,9 @@ func TestAnEpisodeIsGoneWithItsProgram(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := command("game", "")
-			c.Timeout = 2 * time.Second
+			if how == "hang" {
+				c.Timeout, c.Retries = 2*time.Second, maxDeaths-1
+			}
 			p := opened(t, c)
 			e, _ := begun(t, p, "a", 0)
 			var gone *Gone
@@ -77,7 +79,7 @@ func TestAnEpisodeIsGoneWithItsProgram(t *testing.T) {
 			if _, err := e.Ask(t.Context(), "step", []byte(`{"episode":"a"}`)); !errors.As(err, &gone) || gone.Reason != Died {
 				t.Errorf("a step behind the end: %v", err)
 			}
-			if _, s := begun(t, p, "a", 1); s.Turns["a"] != 100 {
+			if _, s := begun(t, p, "a", 1); s.Turns["a"] < 100 || how == "die" && s.Turns["a"] != 100 { // a slow machine may cut off an attempt
 				t.Errorf("begun again: %+v, want attempt 1", s)
 			}
 		})

@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -12,12 +13,16 @@ import (
 func TestChildrenGoWithTheirParent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]Command{"closed": command("parent", ""), "killed for a timeout": command("parent", "")} {
-		c.Retries = 0
+		pids := make(chan string, 9)
+		c.Retries, c.Log = 0, func(line string) { pids <- line }
 		if name != "closed" {
 			c.Timeout = time.Second
 		}
 		p := Start(t.Context(), c)
-		got, err := score(t, p, "s")
+		if err := p.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(<-pids)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +32,6 @@ func TestChildrenGoWithTheirParent(t *testing.T) {
 			}
 		}
 		p.Close()
-		pid := int(got.(float64))
 		for alive(pid) {
 			time.Sleep(10 * time.Millisecond)
 		}

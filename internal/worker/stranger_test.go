@@ -61,6 +61,14 @@ func (s *stranger) be(how, arg string) {
 		fmt.Fprintln(os.Stderr, "no module named grade; the key is "+arg)
 		os.Exit(3)
 	}
+	if how == "parent" { // before it is ready, and told beside its replies: how long that takes is then no reply's affair
+		child := exec.Command(os.Args[0])
+		child.Env = []string{"STRANGER=child"}
+		if err := child.Start(); err != nil {
+			os.Exit(1)
+		}
+		fmt.Fprintln(os.Stderr, child.Process.Pid)
+	}
 	hello := s.next()
 	inFlight := 1
 	if how == "backwards" {
@@ -83,12 +91,6 @@ func (s *stranger) be(how, arg string) {
 		s.score(s.next(), 1)
 		os.Exit(0)
 	case "parent":
-		child := exec.Command(os.Args[0])
-		child.Env = []string{"STRANGER=child"}
-		if err := child.Start(); err != nil {
-			os.Exit(1)
-		}
-		s.score(s.next(), child.Process.Pid)
 		s.next()
 		time.Sleep(time.Hour)
 	case "line without end":
