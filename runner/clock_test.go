@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -103,13 +104,26 @@ func TestWhatIsProjectedComesBack(t *testing.T) {
 	}, failing)
 }
 
-// sparse is the stride between the points of a test that tries them all, wider where -short asks for a sample of them: under
-// the race detector each costs ten times as much, and what races, races at many.
+var everywhere = flag.Bool("everywhere", false, "tests that end a life at points of it try every point in each way, under every lookahead")
+
+// sparse is the stride between the points of a test that ends a life at them: one with -everywhere, and wider where -short
+// asks for a sample of them: under the race detector each costs ten times as much, and what races, races at many.
 func sparse(stride int) int {
-	if testing.Short() {
+	switch {
+	case *everywhere:
+		return 1
+	case testing.Short():
 		return 7 * stride
 	}
 	return stride
+}
+
+// ways are how a life is cut at a request: before it arrives, or with its answer lost. With an odd stride they take turns.
+func ways(die int) []bool {
+	if *everywhere {
+		return []bool{false, true}
+	}
+	return []bool{die%2 == 0}
 }
 
 // fewest is how many points such a test has to find, so that it is seen to try any.

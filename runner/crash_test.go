@@ -184,7 +184,9 @@ func (b *bench) unbroken() (steps string) {
 
 // TestKillAtEveryRequest cuts a run at each of its requests (at every third where it is not the default lookahead), resumes
 // it, and compares it with the unbroken one.
+// go test ./runner -run TestKillAtEveryRequest -everywhere -timeout 0 is the long form.
 func TestKillAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	for _, lookahead := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
@@ -194,7 +196,7 @@ func TestKillAtEveryRequest(t *testing.T) {
 				stride = 1
 			}
 			for die, over := 1, false; !over; die += sparse(stride) {
-				for _, lost := range []bool{false, true} {
+				for _, lost := range ways(die) {
 					b.fresh(func(t *testing.T) {
 						_, n, err := b.life(die, lost)
 						if over = err == nil && n < die; over {

@@ -135,6 +135,7 @@ func (f *sickFile) Sync() error {
 // the life ends with that error, leaves nothing running, and the next one, on a disk that is well, comes to the same end.
 // A full disk has room left for the last record.
 func TestADiskThatFails(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "checkpoint.keep_last=1")
 	want := b.unbroken()
 	for i, how := range []sickness{full, readOnly, noSync} {

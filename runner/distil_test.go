@@ -28,6 +28,7 @@ func newDistil(t *testing.T, set ...string) *bench {
 // TestKillDistillationAtRequests cuts a run with a teacher at its requests, resumes it, and compares it with the unbroken one:
 // the same losses and divergences, and neither of the two resources left running.
 func TestKillDistillationAtRequests(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		stride int
@@ -43,8 +44,8 @@ func TestKillDistillationAtRequests(t *testing.T) {
 			if !strings.Contains(want, "distill/reverse_kl") {
 				t.Fatalf("no divergence is measured:\n%s", want)
 			}
-			for die, over := 1, false; !over; die += c.stride {
-				for _, lost := range []bool{false, true} {
+			for die, over := 1, false; !over; die += sparse(c.stride) {
+				for _, lost := range ways(die) {
 					b.fresh(func(t *testing.T) {
 						_, n, err := b.life(die, lost)
 						if over = err == nil && n < die; over {

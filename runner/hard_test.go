@@ -13,19 +13,25 @@ import (
 // TestASecondSignalReleasesAtOnce cuts a life at each of its requests, as a second Ctrl-C does: no operation is sent behind
 // it, all that bills is stopped, or said, and the next life comes to the same end.
 func TestASecondSignalReleasesAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	want := b.unbroken()
 	for at, over := 1, false; !over; at += sparse(2) {
 		b.fresh(func(t *testing.T) {
 			hard, cut := context.WithCancelCause(context.Background())
 			defer cut(nil)
-			var met atomic.Bool
+			var met, gone atomic.Bool
 			var late atomic.Int32
 			line := &liar{next: b.server, match: anything, at: at, reach: forever, do: func(r *http.Request, p pass) (*http.Response, error) {
 				if met.CompareAndSwap(false, true) {
 					cut(runner.ErrInterrupted)
-				} else if posts("forward-backward")(r) || posts("optim-step")(r) || posts("training-checkpoint")(r) {
-					late.Add(1)
+					gone.Store(true)
+				} else if behind := gone.Load(); posts("forward-backward")(r) || posts("optim-step")(r) || posts("training-checkpoint")(r) {
+					if err := r.Context().Err(); err != nil { // it was on its way: a transport looks before it sends
+						return nil, err
+					} else if behind {
+						late.Add(1)
+					}
 				}
 				return p()
 			}}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,9 +167,39 @@ func newScene(t *testing.T, recipe string, apart bool, sets ...string) *scene {
 	s.store = filepath.Join(s.dir, "sandbox")
 	if apart {
 		s.store = t.TempDir()
-		s.serve("127.0.0.1:0")
+		s.serve(reserved(t))
 	}
 	return s
+}
+
+// reserved is an address that nobody else is given until the test is over, also while no server listens there: the socket is
+// bound to it, and Linux lets another beside it that listens.
+func reserved(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1:0"
+	}
+	syscall.ForkLock.RLock()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
 }
 
 func (s *scene) serve(addr string) {

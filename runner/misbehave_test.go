@@ -123,6 +123,7 @@ func (b *bench) readyNow(t *testing.T) (ids []string) {
 // TestAFifthOfTheRequestsFail lets one request in five go wrong in one of many ways, and one operation in twenty. A run
 // must then be what it is when nothing goes wrong: in one life, unless the policy ends it.
 func TestAFifthOfTheRequestsFail(t *testing.T) {
+	t.Parallel()
 	ends := regexp.MustCompile(`rolled back 3 times|refused \((429|401)\)`)
 	for _, lookahead := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
@@ -164,6 +165,7 @@ func TestAFifthOfTheRequestsFail(t *testing.T) {
 // TestTheRunnerUnderEachFault lets one thing go wrong that a run can't see coming, and says how it may end the life that
 // meets it; the lives behind it must make the run whole.
 func TestTheRunnerUnderEachFault(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		fault string

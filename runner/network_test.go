@@ -61,6 +61,7 @@ func (b *bench) patiently(rt http.RoundTripper) (s runner.Summary, tries int, er
 // TestANetworkDeadForMinutes: from each request on, the network is dead for five minutes, in which that request is carried
 // out and its answer lost. The run waits, and comes in one life to the end that it comes to without that.
 func TestANetworkDeadForMinutes(t *testing.T) {
+	t.Parallel()
 	for _, lookahead := range []int{0, 1} {
 		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
 		want, points := b.measured(), 0
@@ -92,6 +93,7 @@ func TestANetworkDeadForMinutes(t *testing.T) {
 
 // TestANetworkDeadForLong: what lasts longer than half an inactive_timeout ends the life; the next one goes on.
 func TestANetworkDeadForLong(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	want := b.unbroken()
 	for at, over := 1, false; !over; at += sparse(5) {

@@ -21,6 +21,7 @@ var diskStride = flag.Int("every", 29, "TestDeathAtEveryDiskOperation tries ever
 // one that nothing disturbed, in the session that it had.
 // go test ./runner -run TestDeathAtEveryDiskOperation -every 1 -timeout 0 is the long form.
 func TestDeathAtEveryDiskOperation(t *testing.T) {
+	t.Parallel()
 	for _, lookahead := range []int{1, 0, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
@@ -50,6 +51,7 @@ func TestDeathAtEveryDiskOperation(t *testing.T) {
 
 // TestThreeDeathsInARow: what one life has left unsynced may be lost in the next, whose own death is another.
 func TestThreeDeathsInARow(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	want := b.measured()
 	for seed := range uint64(max(8, 200 / *diskStride)) {

@@ -47,6 +47,7 @@ func preferring(t *testing.T, loss string, set ...string) *bench {
 // TestPreferencesKilledAtEveryRequest cuts a run at each of its requests, before it arrives or with its answer lost. What it
 // ends with is what the unbroken run ends with, to the bit, and every gradient was sent once.
 func TestPreferencesKilledAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		loss      string
 		lookahead int
@@ -56,7 +57,7 @@ func TestPreferencesKilledAtEveryRequest(t *testing.T) {
 			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead), "train.epochs=1", "checkpoint.every=2")
 			want, points := b.measured(), 0
 			for die, over := 1, false; !over; die += sparse(c.stride) {
-				for _, lost := range []bool{false, true} {
+				for _, lost := range ways(die) {
 					b.onDisk(func(t *testing.T) {
 						_, n, err := b.life(die, lost)
 						if over = err == nil && n < die; over {
@@ -241,6 +242,7 @@ func (f *nonFinite) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestPreferencesDieAtTheirDisk kills a run, or cuts its power, at operations of its disk: what was scored, and what the
 // reference says, is there before anything is made of it.
 func TestPreferencesDieAtTheirDisk(t *testing.T) {
+	t.Parallel()
 	b := preferring(t, "dpo")
 	want, stride := b.measured(), 2**diskStride+1
 	for i, how := range deaths {

@@ -137,6 +137,7 @@ func (closed) Close(context.Context) error                { return nil }
 // leaves nothing running; the next life completes the run, unless there was no checkpoint yet, or the answer of a create
 // went down with it.
 func TestAPanicReleases(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	want := b.unbroken()
 	for at, over := 1, false; !over; at += sparse(1) {

@@ -40,6 +40,7 @@ func (o *oracle) reasons() (why []string) {
 // TestKillAtEveryRequestOfARollback cuts a run in which a session is given up at each of its requests, resumes it, and
 // compares it with the run that nothing disturbed.
 func TestKillAtEveryRequestOfARollback(t *testing.T) {
+	t.Parallel()
 	for _, lookahead := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("lookahead %d", lookahead), func(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))
@@ -69,6 +70,7 @@ func TestKillAtEveryRequestOfARollback(t *testing.T) {
 // TestThreeCrashesInARow cuts three lives one after another at requests that are drawn, on the way into a rollback and out
 // of it.
 func TestThreeCrashesInARow(t *testing.T) {
+	t.Parallel()
 	dice := drawn(t, "fault-seed", *faultSeed)
 	for _, lookahead := range []int{0, 1, 4} {
 		b := newBench(t, fmt.Sprintf("train.lookahead=%d", lookahead))

@@ -72,6 +72,7 @@ func newRollouts(t *testing.T, set ...string) *bench {
 // same rewards, the same losses, nothing left running. Which request meets which instant differs from life to life, since
 // samples go side by side.
 func TestKillRolloutsAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		stride int
@@ -89,7 +90,7 @@ func TestKillRolloutsAtEveryRequest(t *testing.T) {
 			b := newRollouts(t, c.set...)
 			want, points := b.unbroken(), 0
 			for die, over := 1, false; !over; die += sparse(c.stride) {
-				for _, lost := range []bool{false, true} {
+				for _, lost := range ways(die) {
 					b.fresh(func(t *testing.T) {
 						_, n, err := b.life(die, lost)
 						if over = err == nil && n < die; over {
@@ -108,6 +109,7 @@ func TestKillRolloutsAtEveryRequest(t *testing.T) {
 // TestRolloutsDieWithTheirDisk kills such a run, or cuts its power, at operations of its disk: the weights are those of the
 // unbroken run bit for bit, in the session that it had.
 func TestRolloutsDieWithTheirDisk(t *testing.T) {
+	t.Parallel()
 	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1", "rollout.minibatches=2"}, {"loss.params.beta=0.1", "advantage.kl_coef=0.1"}, {"advantage.importance_cap=2", "rollout.num_iterations=2"}} {
 		b := newRollouts(t, set...)
 		want := b.measured()
@@ -193,6 +195,7 @@ func TestSamplingFaults(t *testing.T) {
 // TestStopRolloutsThenResume ends a run that samples in order at each step, and continues it: a rollout batch is trained to its
 // end, so that what is saved has no samples of weights that are served no more.
 func TestStopRolloutsThenResume(t *testing.T) {
+	t.Parallel()
 	b := newRollouts(t, "rollout.max_policy_lag=1", "rollout.num_iterations=2", "train.epochs=1")
 	want := b.unbroken()
 	for at := 1; at < len(b.plan.Rates); at++ {

@@ -33,6 +33,7 @@ func (b *bench) weights() string {
 // TestAResumeMayChangeTheShape cuts a run at every third of its requests, with its answer lost or not, and resumes it in the
 // other shape of requests: what the first life sent is sent again as it was, and the end is that of the unbroken run.
 func TestAResumeMayChangeTheShape(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var want, weights string
 	b.against(sandbox.Options{Dir: t.TempDir()}, func(t *testing.T) {

@@ -114,6 +114,7 @@ func (b *bench) skipped(t *testing.T) (steps []int) {
 // TestSkipBatch: a step whose loss is not finite is left out, in the same life, and everything else is trained as in the
 // run without it; the fourth such step ends the run.
 func TestSkipBatch(t *testing.T) {
+	t.Parallel()
 	for _, lookahead := range []int{0, 1, 4} {
 		for _, bad := range [][]int{{4}, {0}, {5}, {1, 2, 4}, {0, 1, 2, 4}} {
 			t.Run(fmt.Sprintf("lookahead %d, steps %v", lookahead, bad), func(t *testing.T) {

@@ -47,6 +47,7 @@ func (b *bench) begins(t *testing.T, s *runner.Start) {
 // TestAForkGoesOnAsTheRunDid: behind the step that it begins from, a fork without changes measures what the run measured,
 // and ends with its weights, bit for bit; also where it is killed at any of its requests and resumed.
 func TestAForkGoesOnAsTheRunDid(t *testing.T) {
+	t.Parallel()
 	for _, at := range []int{3, 6} {
 		b := newBench(t, "train.epochs=3")
 		whole := *b
