@@ -63,7 +63,7 @@ async def retries(document):
 
 async def waits():
     """A wait that runs out stops nothing at the server; one that must fail says how."""
-    with sandbox("--op-time", "optim-step=150s", "--speed", "100", "--fault", "fail:on=forward-backward,code=NON_FINITE_LOSS,at=1") as url:
+    with sandbox("--op-time", "optim-step=600s", "--speed", "100", "--fault", "fail:on=forward-backward,code=NON_FINITE_LOSS,at=1") as url:
         async with held(await do(clients.ModelResourcesClient, "create", base_model=TINY, base_url=url, api_key="any", **QUICK)) as resource:
             async with held(await do(resource, "create_session", **QUICK)) as session:
                 failed = await raises(OperationFailedError, do(session.trainer, "forward_backward", samples=[sample(TEXT)], loss=CROSS_ENTROPY, **QUICK))
