@@ -29,6 +29,25 @@ func opposed(value, chosenGrad, chosenReward, rejectedReward float64) verdict {
 	return verdict{value, chosenGrad, -chosenGrad, chosenReward, rejectedReward}
 }
 
+// supervised adds the chosen side's own negative log-probability a token, times weight, and the metric nll_loss.
+func (v verdict) supervised(weight float64, chosen side, sums map[string]float64) verdict {
+	if weight == 0 {
+		return v
+	}
+	sums["nll_loss"] -= chosen.mean()
+	v.value -= float64(weight * chosen.mean())
+	v.chosenGrad -= weight / chosen.weight
+	return v
+}
+
+// lengths are what the sums of two sides are divided by: their weights, or 1.
+func lengths(normalized bool, chosen, rejected side) (nc, nr float64) {
+	if normalized {
+		return chosen.weight, rejected.weight
+	}
+	return 1, 1
+}
+
 // pairs is the mean of a loss over the pairs of a step: sequences 2p and 2p+1 are the chosen and the rejected of pair p and
 // have the same Group. The gradient of a token is w times that of its side, over the number of pairs. Metrics: <name>_loss,
 // accuracy (the chosen reward is above the rejected), margin, chosen_reward, rejected_reward, means over pairs. of adds

@@ -25,10 +25,7 @@ func (l *SLiC) Check() error {
 // rewards being S, or S per weight. Errors as DPO.Eval.
 func (l *SLiC) Eval(now [][]float64, step []Datum) (Result, error) {
 	return pairs("slic", l, now, step, nil, func(c, r side, _ map[string]float64) verdict {
-		nc, nr := 1.0, 1.0
-		if l.LengthNormalized {
-			nc, nr = c.weight, r.weight
-		}
+		nc, nr := lengths(l.LengthNormalized, c, r)
 		chosen, rejected := c.now/nc, r.now/nr
 		v := verdict{-float64(l.Lambda * chosen), -l.Lambda / nc, 0, chosen, rejected}
 		if short := l.Delta - chosen + rejected; short > 0 {

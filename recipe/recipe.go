@@ -274,8 +274,8 @@ type Train struct {
 	DropLast bool `yaml:"drop_last" default:"false"`
 	// Lookahead is the number of steps submitted ahead of the one that runs; preference: 1 at most.
 	Lookahead int `yaml:"lookahead" default:"1" validate:"gte=0" loop:"supervised,preference"`
-	// OnNonFinite says what a NaN or infinite loss does: stop ends the run and names the rows; skip_batch goes back to a
-	// checkpoint and leaves the step out, three times a run.
+	// OnNonFinite says what a NaN or infinite loss does: stop ends the run and names the rows; skip_batch leaves the step
+	// out, three times a run. Where the service has computed the loss, that goes back to a checkpoint.
 	OnNonFinite string `yaml:"on_non_finite" default:"stop" validate:"oneof=stop skip_batch"`
 }
 

@@ -188,7 +188,8 @@ func (e *journalError) Unwrap() error { return e.error }
 // depends on it.
 func (r *run) harmless(done int, doing string, err error) error {
 	var failed *Failed
-	if err == nil || r.plan.Evaluates || r.tainted() != nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) {
+	noLoss := errors.Is(err, loss.ErrNonFinite) || errors.Is(err, loss.ErrInvalid)
+	if err == nil || r.plan.Evaluates || r.tainted() != nil || !errors.As(err, &failed) && !errors.Is(err, ErrGone) && !noLoss {
 		return err
 	}
 	r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("%s: %v", doing, err)})

@@ -26,7 +26,7 @@ func (r *run) finish(ctx context.Context, err error) error {
 	if done == r.past.begun().Done || ctx.Err() != nil || r.ledger.tainted() != nil {
 		return err
 	}
-	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !r.refusedBetween(done, err) {
+	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !r.between(done, err) {
 		return err
 	}
 	if !r.isSaved(done, "training") {
@@ -40,10 +40,13 @@ func (r *run) finish(ctx context.Context, err error) error {
 	return err
 }
 
-// refusedBetween says that the service refused to begin the next step: the session holds exactly the done ones.
-func (r *run) refusedBetween(done int, err error) bool {
+// between says that the next step could not begin, as the service refused it or its loss could not be had: the session holds
+// exactly the done ones.
+func (r *run) between(done int, err error) bool {
 	var refused *Refused
-	return errors.As(err, &refused) && r.ledger.at(slot{step: done, kind: kindForwardBackward}) == nil && r.ledger.at(slot{step: done, kind: kindCustom}) == nil
+	var unfit *Unfit
+	var unsaid *silent
+	return (errors.As(err, &refused) || errors.As(err, &unfit) || errors.As(err, &unsaid)) && r.ledger.at(slot{step: done, kind: kindForwardBackward}) == nil && r.ledger.at(slot{step: done, kind: kindCustom}) == nil
 }
 
 func (r *run) isSaved(done int, kind string) bool {

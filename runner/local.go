@@ -174,7 +174,7 @@ func (g local) evals(ctx context.Context, r *run, done, updates int) (collect, e
 		}
 		res, err := g.eval(ctx, loss.Question{Use: loss.ToEvaluate, Step: done}, now, held)
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: %w", err)
+			return nil, fmt.Errorf("the loss of the held-out rows: %w", err)
 		}
 		m := map[string]float64{evalLoss: res.Value}
 		for name, v := range g.figures(res, now, held) {
@@ -200,7 +200,7 @@ func (g local) eval(ctx context.Context, q loss.Question, now [][]float64, step 
 func (g local) failed(step int, rows []string, err error) error {
 	_, asked := g.loss.(*loss.Command)
 	if asked && !errors.Is(err, loss.ErrInvalid) && !errors.Is(err, loss.ErrNonFinite) {
-		return fmt.Errorf("the loss of step %d: %w", step+1, err)
+		return &silent{step, err}
 	}
 	return &Unfit{step, rows, err}
 }

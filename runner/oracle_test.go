@@ -44,6 +44,7 @@ var members = map[string]string{
 	"stopped":     "what:string id:string why?:string",
 	"batch":       "batch:number draw:number prompts_sha256:string version:number",
 	"rollout":     "batch:number gen:number draws:number file:string sha256:string version:number weights_version:number kept:number dropped:number",
+	"unfit":       "gen:number step:number code:string why:string left_out?:string",
 	"scored":      "batch:number gen:number file:string sha256:string",
 	"salvage":     "kept:string line:number offset:number bytes:number",
 	"end":         "outcome:string code?:string step:number released:array unsaved:number",
@@ -357,6 +358,13 @@ func (o *oracle) steps() {
 					}
 				}
 				skip = left
+			}
+		case "unfit":
+			if e.number("step") < done || o.intended(e) {
+				o.fault("record %d: step %d is unfit, %d are done", e.number("n"), e.number("step"), done)
+			}
+			if e.text("left_out") != "" && !slices.Contains(skip, e["step"]) {
+				skip = append(slices.Clone(skip), e["step"])
 			}
 		case "step":
 			if e.number("step") != done {

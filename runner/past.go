@@ -64,6 +64,7 @@ type generation struct {
 	base      *int64         // the service's step less ours; nil until the first answer fixes it
 	reference bool           // it is only scored in
 	spoiled   bool           // a life saw that it holds what is not in the plan
+	unfit     *unfitRecord   // the step that ended the last life in it, of which nothing was sent; nil: none
 	closed    bool
 	witnesses []witnessRecord
 	intents   []intentRecord // in pos order
@@ -145,7 +146,12 @@ var readers = map[string]func(p *past, data []byte) error{
 	},
 	recResult: func(p *past, d []byte) error { return into(d, p.result) },
 	recStep: func(p *past, d []byte) error {
-		return into(d, func(v stepRecord) { p.steps = append(p.steps, v.measured()) })
+		return into(d, func(v stepRecord) {
+			p.steps = append(p.steps, v.measured())
+			if u := p.unfitStep(); u != nil && u.Step == v.Step {
+				p.last().unfit = nil // it was tried again
+			}
+		})
 	},
 	recEval: func(p *past, d []byte) error {
 		return into(d, func(v evalRecord) { p.evals[v.Done] = v.measured() })
@@ -160,6 +166,7 @@ var readers = map[string]func(p *past, data []byte) error{
 		return into(d, func(v scoredRecord) { p.scored[v.Batch] = v })
 	},
 	recTeacher: func(p *past, _ []byte) error { p.teachers++; return nil },
+	recUnfit:   func(p *past, d []byte) error { return into(d, p.unfit) },
 	recForget:  func(p *past, d []byte) error { return into(d, p.forget) },
 	recSalvage: func(p *past, d []byte) error { return into(d, p.salvage) },
 }

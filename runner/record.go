@@ -32,6 +32,7 @@ const (
 	recRollout    = "rollout"
 	recScored     = "scored"
 	recTeacher    = "teacher"
+	recUnfit      = "unfit"
 )
 
 type runRecord struct {

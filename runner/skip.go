@@ -42,8 +42,15 @@ func (p *past) failed() (in intentRecord, code string, ok bool) {
 func (r *run) sift() error {
 	r.leaveOut, r.reason = nil, ""
 	in, code, ok := r.past.failed()
+	unfit := r.past.unfitStep()
 	if k := r.world.SkipStep; k > 0 {
 		_, left := r.past.skip[k-1]
+		if unfit != nil && unfit.Step == k-1 {
+			return r.leaveUnfit(unfit)
+		}
+		if unfit != nil {
+			in, ok = intentRecord{Step: unfit.Step}, true
+		}
 		if ok && in.Step == k-1 {
 			r.leaveOut, r.reason = &in.Step, toSkipStep
 			return nil
@@ -51,6 +58,9 @@ func (r *run) sift() error {
 		if !left {
 			return wrongSkip(k, in, ok)
 		}
+	}
+	if unfit != nil {
+		return r.unfitAgain(unfit)
 	}
 	if !ok || costs(coded(code), true) != giveUp {
 		return nil
@@ -112,7 +122,7 @@ func (r *run) explain(err error) error {
 	if costs(coded(failed.Code), true) == giveUp {
 		err := s.err
 		if n := r.past.leftOut; n >= mostSkips && coded(failed.Code) == nonFinite {
-			err = fmt.Errorf("%w; train.on_non_finite has left out %d steps of this run", err, n)
+			err = r.enough(err)
 		}
 		return &Unfit{s.slot.step, rows, err}
 	}

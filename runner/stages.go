@@ -219,7 +219,10 @@ func (r *run) launch(ctx context.Context, f *flight, p ready) (err error) {
 	}
 	p.optim.expect = f.updates
 	if f.collect, f.optim, err = r.gradient.submit(ctx, r.ledger, f.batch, p.items, p.optim); err != nil {
-		return err
+		if f.why, err = r.without(err); err != nil {
+			return err
+		}
+		f.updates--
 	}
 	return r.follow(ctx, f, f.step+1)
 }

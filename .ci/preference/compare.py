@@ -19,7 +19,7 @@ import torch.nn.functional as F
 torch.set_num_threads(2)
 BEGIN, END, USER, ASSISTANT = 256, 257, 259, 260
 BATCH, STEPS, TOLERANCE = 4, 3, 1e-6
-PARAMS = {"beta": {"dpo": 0.1, "ipo": 0.1, "hinge": 0.1, "simpo": 2.0, "orpo": 0.1, "kto": 0.1}}
+BETA = {"dpo": 0.1, "ipo": 0.1, "hinge": 0.1, "simpo": 2.0, "orpo": 0.1, "kto": 0.1}
 
 
 def read(path):
@@ -83,10 +83,16 @@ def total(model, sequence):
 def pair_loss(kind, c, r, ref):
     """c and r are (log-probability, tokens) of the sides, ref their log-probabilities under the reference."""
     (sc, nc), (sr, nr) = c, r
-    beta = PARAMS["beta"].get(kind)
+    beta = BETA.get(kind)
     gc, gr = sc - ref[0], sr - ref[1]
     if kind == "dpo":
         return -F.logsigmoid(beta * (gc - gr)), beta * gc, beta * gr
+    if kind == "dpo_more":  # of means, with smoothing, a margin and a supervised term
+        mc, mr = 0.7 * gc / nc, 0.7 * gr / nr
+        x = mc - mr - 0.3
+        return -0.9 * F.logsigmoid(x) - 0.1 * F.logsigmoid(-x) - 0.5 * sc / nc, mc, mr
+    if kind == "simpo_more":
+        return -F.logsigmoid(2.0 * (sc / nc - sr / nr) - 0.5) - 0.5 * sc / nc, 2.0 * sc / nc, 2.0 * sr / nr
     if kind == "ipo":
         return (gc / nc - gr / nr - 1 / (2 * beta)).square(), beta * gc, beta * gr
     if kind == "hinge":

@@ -126,7 +126,7 @@ func (s *Server) post(ctx context.Context, key string, body func(attempt int) ([
 		}
 		data, err := body(attempt)
 		if err != nil {
-			return &Lost{Protocol, err.Error()}
+			return &Lost{Reason: Protocol, Msg: err.Error()}
 		}
 		reply, err := s.once(ctx, key, data)
 		if err == nil {
@@ -143,7 +143,7 @@ func (s *Server) post(ctx context.Context, key string, body func(attempt int) ([
 		}
 		s.trouble(last.reason, last.msg)
 	}
-	return &Lost{last.reason, s.name() + ": " + last.msg}
+	return &Lost{Reason: last.reason, Msg: s.name() + ": " + last.msg}
 }
 
 // Bounds of the pause between two attempts.

@@ -33,6 +33,7 @@ const (
 type Lost struct {
 	Reason string // one of the words above
 	Msg    string
+	Said   string // the end of what its program has printed to stderr; empty: nothing, or there is none
 }
 
 func (l *Lost) Error() string { return l.Reason + ": " + l.Msg }
@@ -50,6 +51,9 @@ type Fatal struct{ Msg string }
 
 func (f *Fatal) Error() string { return f.Msg }
 
+// ErrNotANumber is of an answer with NaN or Infinity, which JSON does not have.
+var ErrNotANumber = errors.New("NaN or Infinity, which JSON does not have")
+
 // reply is what the frame of a reply says; raw is the whole object.
 type reply struct {
 	V     json.RawMessage `json:"v"`
@@ -62,11 +66,10 @@ type reply struct {
 }
 
 var (
-	errNotJSON    = errors.New("not a line of JSON; stdout is for replies, print to stderr")
-	errNotANumber = errors.New("NaN or Infinity, which JSON does not have")
-	errNotObject  = errors.New("not a JSON object")
-	errVersion    = errors.New(`"v" is not 1`)
-	errUnknownID  = errors.New("its id is of no open request")
+	errNotJSON   = errors.New("not a line of JSON; stdout is for replies, print to stderr")
+	errNotObject = errors.New("not a JSON object")
+	errVersion   = errors.New(`"v" is not 1`)
+	errUnknownID = errors.New("its id is of no open request")
 )
 
 // unlikeJSON is what some languages write for numbers that are none.
@@ -77,7 +80,7 @@ func parse(line []byte) (reply, error) {
 	line = bytes.TrimSpace(line)
 	if !json.Valid(line) {
 		if unlikeJSON.Match(line) {
-			return reply{}, errNotANumber
+			return reply{}, ErrNotANumber
 		}
 		return reply{}, errNotJSON
 	}

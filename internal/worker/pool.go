@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -124,8 +125,8 @@ func (p *Pool) queue() {
 	}
 }
 
-// again queues a request once more, or ends it where it had its retries.
-func (p *Pool) again(r *request, reason, msg string) {
+// again queues a request once more, or ends it where it had its retries; said is what its program has printed.
+func (p *Pool) again(r *request, reason, msg, said string) {
 	p.trouble(reason, msg)
 	if r.bound {
 		r.result <- outcome{err: &Gone{reason, msg}}
@@ -133,7 +134,7 @@ func (p *Pool) again(r *request, reason, msg string) {
 	}
 	r.attempt++
 	if r.attempt > p.command.Retries {
-		r.result <- outcome{err: &Lost{reason, msg}}
+		r.result <- outcome{err: &Lost{reason, msg, said}}
 		return
 	}
 	p.requeue(r)
@@ -339,7 +340,7 @@ func (a *attendance) send(r *request) {
 	}
 	f, err := frame(head, order, r.body, a.pool.command.mostBytes())
 	if err != nil {
-		r.result <- outcome{err: &Lost{Protocol, err.Error()}}
+		r.result <- outcome{err: &Lost{Reason: Protocol, Msg: err.Error()}}
 		return
 	}
 	a.open[a.last] = open{r, time.Now().Add(a.pool.command.Timeout)}
@@ -358,6 +359,15 @@ func (a *attendance) take(line []byte) bool {
 			err = errUnknownID
 		}
 	}
+	if errors.Is(err, ErrNotANumber) && a.pool.command.PassNaN && len(a.open) == 1 {
+		for id, o := range a.open {
+			delete(a.open, id)
+			a.delay = 0
+			a.pool.answered()
+			o.result <- outcome{err: err}
+		}
+		return true
+	}
 	if err != nil {
 		a.lose(Protocol, err.Error())
 		return false
@@ -372,9 +382,9 @@ func (a *attendance) take(line []byte) bool {
 		o.attempt++
 		a.send(o.request)
 	case msg != "" && r.Retry && o.bound:
-		o.result <- outcome{err: &Lost{Failed, msg}}
+		o.result <- outcome{err: &Lost{Reason: Failed, Msg: msg}}
 	case msg != "" && r.Retry:
-		a.pool.again(o.request, Failed, msg)
+		a.pool.again(o.request, Failed, msg, "")
 	default:
 		if msg != "" {
 			a.pool.trouble(Failed, msg)
@@ -388,9 +398,10 @@ func (a *attendance) take(line []byte) bool {
 func (a *attendance) lose(reason, msg string) {
 	a.proc.kill()
 	a.died()
-	a.pool.died(msg, a.proc.said.last())
+	said := a.proc.said.last()
+	a.pool.died(msg, said)
 	for _, id := range a.ids() {
-		a.pool.again(a.open[id].request, reason, msg)
+		a.pool.again(a.open[id].request, reason, msg, said)
 	}
 }
 
@@ -416,7 +427,7 @@ func (a *attendance) expire() bool {
 		if o := a.open[id]; o.deadline.After(now) {
 			a.pool.requeue(o.request)
 		} else {
-			a.pool.again(o.request, TimedOut, "no reply after "+a.pool.command.Timeout.String())
+			a.pool.again(o.request, TimedOut, "no reply after "+a.pool.command.Timeout.String(), a.proc.said.last())
 		}
 	}
 	return false

@@ -267,9 +267,9 @@ func TestTheBoundOfAFrameIsTheCommands(t *testing.T) {
 // What a program means by numbers that are none is said, since it is its commonest fault.
 func TestNumbersThatAreNone(t *testing.T) {
 	for line, want := range map[string]error{
-		`{"v": 1, "id": 1, "loss": NaN}`:                    errNotANumber,
-		`{"v": 1, "id": 1, "grads": [[0.5, -Infinity]]}`:    errNotANumber,
-		`{"v":1,"id":1,"grads":[[Infinity,0]]}`:             errNotANumber,
+		`{"v": 1, "id": 1, "loss": NaN}`:                    ErrNotANumber,
+		`{"v": 1, "id": 1, "grads": [[0.5, -Infinity]]}`:    ErrNotANumber,
+		`{"v":1,"id":1,"grads":[[Infinity,0]]}`:             ErrNotANumber,
 		`{"v":1,"id":1,"reason":"was NaN"`:                  errNotJSON,
 		`loss: NaN`:                                         errNotJSON,
 		`{"v": 1, "id": 1, "reason": "it was NaN, or so"}`:  nil,

@@ -31,6 +31,9 @@ type Command struct {
 	Workers, Retries int
 	// MaxFrame bounds an object both ways, in bytes; 0 for the 16 MiB of the protocol.
 	MaxFrame int
+	// PassNaN gives an answer with NaN or Infinity to who asked, as ErrNotANumber, and leaves the program running; else that is
+	// a breach of the protocol. It needs a program that is asked one thing at a time.
+	PassNaN bool
 	// Log is told each line of stderr; nil for nobody. It is called from several goroutines.
 	Log func(line string)
 	// Trouble is told why an attempt at a request has brought no result, with one of the reasons of a Lost; nil for nobody. It
