@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"trainer/runner"
 )
 
 func TestDiskAdvice(t *testing.T) {
@@ -19,6 +21,8 @@ func TestDiskAdvice(t *testing.T) {
 		{syscall.EROFS, "cannot be written"},
 		{syscall.EACCES, "cannot be written"},
 		{errors.Join(errors.New("other"), syscall.EIO), "fails: copy the folder to another one"},
+		{fmt.Errorf("waiting: %w", &runner.Refused{Status: 507}), "the disk of the sandbox server is full"},
+		{&runner.Refused{Status: 403}, ""},
 		{errors.New("other"), ""},
 		{nil, ""},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/urfave/cli/v2"
 
@@ -41,7 +42,7 @@ func exitCode(err error) int {
 		return exitBudget
 	case errors.Is(err, runner.ErrDrift):
 		return exitDrift
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Status != http.StatusInsufficientStorage: // a full disk is a failure of the machine
 		return exitRefused
 	}
 	return exitFailure

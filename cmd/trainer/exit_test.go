@@ -22,6 +22,7 @@ func TestExitCodes(t *testing.T) {
 		{fmt.Errorf("load: %w", diag.List{{Msg: "x"}}), exitUsage},
 		{&usage{"x"}, exitUsage},
 		{fmt.Errorf("ask: %w", refused), exitRefused},
+		{&runner.Refused{Status: 507}, exitFailure},
 		{fmt.Errorf("%w: limits.max_steps", runner.ErrBudget), exitBudget},
 		{errors.Join(runner.ErrInterrupted, refused), exitInterrupted},
 		{errors.Join(runner.ErrInterrupted, hopeless), exitFailure},

@@ -81,6 +81,9 @@ func (s *Server) answer(r *http.Request) reply {
 				a = inPart(r, a)
 			}
 		}
+		if a.status == http.StatusInsufficientStorage {
+			a.more = http.Header{"X-Should-Retry": {"false"}} // to whom every 5xx may pass, as to the SDK
+		}
 	}
 	// All of these are rolled, so that what one decides does not move the numbers of the others.
 	instead, broken := s.turnAway(e, fault.After)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -423,30 +424,30 @@ func TestADamagedLogIsRefused(t *testing.T) {
 	}
 }
 
-// fullStore has no room left from some record on.
-type fullStore struct {
+// sickStore fails from some record on.
+type sickStore struct {
 	store
-	full bool
+	sick bool
 }
 
-func (f *fullStore) append(head, body []byte) (span, int64, error) {
-	if f.full {
-		return span{}, 0, errors.New("no space left on device")
+func (f *sickStore) append(head, body []byte) (span, int64, error) {
+	if f.sick {
+		return span{}, 0, syscall.EIO
 	}
 	return f.store.append(head, body)
 }
 
 func TestWhenTheLogCannotBeWrittenNothingIsAccepted(t *testing.T) {
 	s, c := open(t, Options{})
-	full := &fullStore{store: s.store}
-	s.store = full
+	sick := &sickStore{store: s.store}
+	s.store = sick
 	id := c.tiny()
-	full.full = true
-	e := c.refused(http.StatusInternalServerError, "POST", opsPath(id, wire.KindOptimStep), `{}`, wire.KeyHeader, "k")
-	if !strings.Contains(e.Message, "no space left") {
+	sick.sick = true
+	e := c.refused(http.StatusInsufficientStorage, "POST", opsPath(id, wire.KindOptimStep), `{}`, wire.KeyHeader, "k")
+	if !strings.Contains(e.Message, "input/output error") {
 		t.Errorf("got %q, want the reason", e.Message)
 	}
-	c.refused(http.StatusInternalServerError, "GET", wire.PathSessions, "")
+	c.refused(http.StatusInsufficientStorage, "GET", wire.PathSessions, "")
 }
 
 // brokenStore fails one file.

@@ -86,6 +86,8 @@ func (s *Server) land(op *operation, got outcome, then *serving) *serving {
 		open := then == nil && got.spans
 		switch {
 		case op.result != nil || s.broken != nil:
+		case s.full != nil:
+			op.begun = false // as in conclude
 		case open && op.then != nil && (!own || op.over.ended.Before(got.ends)):
 			next := op.then
 			s.mu.Unlock()
@@ -119,7 +121,7 @@ func (s *Server) conclusion(op *operation, got outcome) error {
 		return nil
 	}
 	err := s.commit(&record{Kind: kindResult, ID: op.id, Result: got.result}, got.output)
-	op.mark = s.written
+	op.mark, op.begun = s.written, err == nil
 	return err
 }
 

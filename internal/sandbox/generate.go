@@ -61,6 +61,11 @@ func (s *Server) draw(sess *session, op *operation, then *serving) outcome {
 		return outcome{} // it has its result
 	}
 	got, err := s.generate(sess, op, *from, then)
+	if noRoom(err) {
+		s.mu.Lock()
+		_ = s.fill(err)
+		s.mu.Unlock()
+	}
 	if err != nil {
 		s.options.Log("sandbox: sample %s: %v", op.id, err)
 		return outcome{result: &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}}

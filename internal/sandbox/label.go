@@ -21,6 +21,12 @@ var things = map[string][2]string{
 
 var verbs = map[string]string{"GET": "get", "PATCH": "update", "PUT": "put", "POST": "post", "DELETE": "delete"}
 
+// adds says that the request asks for something new to be kept: where there is no room, only the rest is answered.
+func (rt route) adds() bool {
+	of := rt.labels()
+	return slices.Contains(of, fault.Creates) || slices.Contains(of, fault.Operations) || rt.method == "PUT" || rt.name() == "upload-url"
+}
+
 // labels are what a fault can be put on: the route's name, then the groups that it is in.
 func (rt route) labels() fault.Route {
 	out := fault.Route{rt.name(), fault.Any, fault.Writes}

@@ -46,8 +46,8 @@ func book(t testing.TB) *contract {
 // ownMembers are those that the sandbox adds to the document's.
 var ownMembers = map[string]string{"SupportedModel": "stand_in", "ModelResources": "stand_in", "Session": "stand_in"}
 
-// ownStatuses are those that the document's client has no class of its own for, but takes as the 4xx that they are.
-var ownStatuses = []int{http.StatusRequestEntityTooLarge}
+// ownStatuses are those that the document's client has no class of its own for, but takes as the 4xx or 5xx that they are.
+var ownStatuses = []int{http.StatusRequestEntityTooLarge, http.StatusInsufficientStorage}
 
 // toldApart are the refusals that the document names.
 var toldApart = []int{400, 401, 402, 403, 404, 408, 409, 422, 429, 500, 501, 502, 503, 504}

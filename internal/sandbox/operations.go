@@ -164,8 +164,11 @@ func (s *Server) getOperation(r *request) (any, error) {
 // took it over, is in the log alone.
 func (s *Server) showOperation(op *operation) (any, error) {
 	s.mu.Lock()
-	begun, result, output, mark := op.begun, op.result, op.output, op.mark
+	begun, result, output, mark, full := op.begun, op.result, op.output, op.mark, s.full
 	s.mu.Unlock()
+	if result == nil && full != nil {
+		return nil, unstored(full) // it does not end before the next life
+	}
 	if mark > 0 {
 		if err := s.store.sync(mark); err != nil {
 			return nil, err

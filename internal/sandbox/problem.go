@@ -45,6 +45,18 @@ func internal(err error) *problem {
 	return &problem{http.StatusInternalServerError, "server_error", "internal", "", err.Error()}
 }
 
+// unstored refuses what this server's disk does not take: 507, which does not pass before somebody has seen to the disk.
+func unstored(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	do := "see to its disk"
+	if noRoom(err) {
+		do = "free some room on its disk"
+	}
+	return &problem{http.StatusInsufficientStorage, "server_error", "insufficient_storage", "", fmt.Sprintf("%v: %s, and start the sandbox again", err, do)}
+}
+
 func (p *problem) body() wire.ErrorBody {
 	d := wire.ErrorDetail{Type: p.kind, Message: p.message}
 	if p.code != "" {

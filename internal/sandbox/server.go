@@ -54,6 +54,7 @@ type Server struct {
 	clock   virtual
 	state   *state
 	broken  error // the log could not be written: nothing can be promised any more
+	full    error // there was no room for something: what is there can be read and stopped, and nothing else begins
 	written int64 // the mark of the last record
 	durable int64 // the store's mark of the last record that an answer must not run ahead of
 	closing bool
@@ -131,7 +132,7 @@ func (s *Server) start() error {
 // back by itself.
 func (s *Server) commit(r *record, body []byte) error {
 	if s.broken != nil {
-		return s.broken
+		return unstored(s.broken)
 	}
 	r.T = s.clock.now()
 	head, err := r.encode()
@@ -139,10 +140,13 @@ func (s *Server) commit(r *record, body []byte) error {
 		return err
 	}
 	at, mark, err := s.store.append(head, body)
+	if noRoom(err) {
+		return s.fill(err)
+	}
 	if err != nil {
 		s.broken = err
 		s.options.Log("sandbox: %v", err)
-		return err
+		return unstored(err)
 	}
 	s.written = mark
 	if r.Kind != kindTick && r.Kind != kindResult {
@@ -152,19 +156,29 @@ func (s *Server) commit(r *record, body []byte) error {
 	return s.state.apply(r, at)
 }
 
+// fill notes that there is no room, with the lock held, and returns the refusal of whoever needs some.
+func (s *Server) fill(err error) error {
+	if s.full == nil {
+		s.full = err
+		s.options.Log("sandbox: %v", err)
+		s.turnOver()
+	}
+	return unstored(err)
+}
+
 // flush waits until every change that was accepted so far is durable.
 func (s *Server) flush() error {
 	s.mu.Lock()
 	mark, err := s.durable, s.broken
 	s.mu.Unlock()
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.store.sync(mark)
 	}
-	if err := s.store.sync(mark); err != nil {
+	if err != nil {
 		s.mu.Lock()
 		s.broken = err
 		s.mu.Unlock()
-		return err
+		return unstored(err)
 	}
 	return nil
 }
@@ -192,14 +206,17 @@ func (s *Server) Close() error {
 }
 
 // enter lets a request in: it is counted until leave, and finds every resource expired that is due.
-func (s *Server) enter() error {
+func (s *Server) enter(rt route) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return &problem{http.StatusServiceUnavailable, "server_error", "closed", "", "the sandbox is closed"}
 	}
 	if s.broken != nil {
-		return s.broken
+		return unstored(s.broken)
+	}
+	if s.full != nil && rt.adds() {
+		return unstored(s.full)
 	}
 	if err := s.settle(); err != nil {
 		return err
@@ -219,6 +236,9 @@ type settled struct{ body any }
 // lost any more.
 func (s *Server) work(r *http.Request, e fault.Event) (int, []byte) {
 	body, err := s.dispatch(r, e)
+	if noRoom(err) {
+		err = unstored(err)
+	}
 	if known, ok := body.(settled); ok {
 		body = known.body
 	} else if err == nil {
@@ -253,7 +273,7 @@ func (s *Server) dispatch(r *http.Request, e fault.Event) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.enter(); err != nil {
+	if err := s.enter(rt); err != nil {
 		return nil, err
 	}
 	defer s.calls.Done()

@@ -83,9 +83,9 @@ func (s *Server) snapshot(sess *session) error {
 
 func (s *Server) snapshotAll() error {
 	s.mu.Lock()
-	sessions, broken := s.state.sessions.order, s.broken
+	sessions, idle := s.state.sessions.order, s.broken != nil || s.full != nil
 	s.mu.Unlock()
-	if broken != nil {
+	if idle {
 		return nil
 	}
 	var errs []error

@@ -11,12 +11,14 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // store keeps the log and the files beside it. append is called by one goroutine at a time; the rest is safe for
 // concurrent use.
 type store interface {
-	// append adds a record to the log; it is not durable yet. mark is what to pass to sync.
+	// append adds a record to the log; it is not durable yet. mark is what to pass to sync. Where there is no room for it, as
+	// noRoom tells, the log is as it was, and the next record may fit.
 	append(head, body []byte) (at span, mark int64, err error)
 	// sync returns when every record up to mark is durable. Callers that wait at the same time share one disk write.
 	sync(mark int64) error
@@ -29,7 +31,7 @@ type store interface {
 	close() error
 }
 
-// disk is a folder: server.log, server.lock, and files under sessions/, checkpoints/ and payloads/.
+// disk is a folder: server.log, server.lock, server.reserve, and files under sessions/, checkpoints/ and payloads/.
 type disk struct {
 	dir   string
 	log   *os.File
@@ -63,10 +65,32 @@ func openDisk(dir string, each func(head []byte, body span) error) (d *disk, cut
 		}
 	}
 	d = &disk{dir: dir, lock: lock}
-	if cut, err = d.openLog(each); err != nil {
+	if cut, err = d.openLog(each); err == nil {
+		err = d.reserve()
+	}
+	if err != nil {
 		return nil, 0, errors.Join(err, d.close())
 	}
 	return d, cut, nil
+}
+
+const (
+	reserveName = "server.reserve"
+	// reserveSize is the room that is kept for what a server with a full disk still writes down: that things are stopped.
+	reserveSize = 256 << 10
+)
+
+// noRoom says that a disk, or a quota, is full.
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+func (d *disk) reserve() error {
+	if info, err := os.Stat(filepath.Join(d.dir, reserveName)); err == nil && info.Size() == reserveSize {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(d.dir, reserveName), make([]byte, reserveSize), 0o600); err != nil {
+		return fmt.Errorf("keeping room for the end of the sandbox's log: %w", err)
+	}
+	return nil
 }
 
 func (d *disk) openLog(each func(head []byte, body span) error) (cut int64, err error) {
@@ -94,17 +118,40 @@ func (d *disk) openLog(each func(head []byte, body span) error) (cut int64, err 
 	return cut, nil
 }
 
-func (d *disk) append(head, body []byte) (span, int64, error) {
+func (d *disk) append(head, body []byte) (at span, mark int64, err error) {
 	if d.err != nil {
 		return span{}, 0, d.err
 	}
+	at, mark, err = d.write(head, body)
+	if noRoom(err) {
+		_ = os.Remove(filepath.Join(d.dir, reserveName))
+		if len(body) == 0 {
+			at, mark, err = d.write(head, body)
+		}
+	}
+	if err == nil {
+		return at, mark, nil
+	}
+	err = fmt.Errorf("writing the sandbox's log: %w", err)
+	if !noRoom(err) {
+		d.err = err
+	}
+	return span{}, 0, err
+}
+
+// write adds a record, or as much of it as there is room for, which it cuts off again.
+func (d *disk) write(head, body []byte) (span, int64, error) {
 	front, back, crc := seal(d.chain, head, body)
 	at := d.end
 	for _, part := range [][]byte{front, body, back} {
 		n, err := d.log.WriteAt(part, at)
+		if noRoom(err) {
+			if cut := d.log.Truncate(d.end); cut != nil {
+				err = cut
+			}
+		}
 		if err != nil {
-			d.err = fmt.Errorf("writing the sandbox's log: %w", err)
-			return span{}, 0, d.err
+			return span{}, 0, err
 		}
 		at += int64(n)
 	}
@@ -175,6 +222,7 @@ func (d *disk) close() error {
 	var err error
 	if d.log != nil {
 		err = errors.Join(d.log.Sync(), d.log.Close())
+		_ = os.Remove(filepath.Join(d.dir, reserveName))
 	}
 	return errors.Join(err, d.lock.Close())
 }

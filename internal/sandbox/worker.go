@@ -55,7 +55,7 @@ func (s *Server) begin(sess *session) (*operation, *hold) {
 	defer s.mu.Unlock()
 	for {
 		at := sess.passed()
-		if s.closing || s.broken != nil || at == len(sess.ops) {
+		if s.closing || s.broken != nil || s.full != nil || at == len(sess.ops) {
 			sess.working = false
 			if sess.over() {
 				sess.trained = nil
@@ -97,6 +97,13 @@ func (s *Server) forget(sess *session) {
 func (s *Server) runOne(sess *session, op *operation) {
 	start := time.Now()
 	result, output, d, err := s.execute(sess, op)
+	if noRoom(err) {
+		s.mu.Lock()
+		_ = s.fill(err)
+		op.begun, sess.trained = false, nil
+		s.mu.Unlock()
+		return
+	}
 	if err != nil {
 		result, output = &resultSpec{Code: wire.CodeInternalError, Message: err.Error()}, nil
 	}
@@ -106,7 +113,10 @@ func (s *Server) runOne(sess *session, op *operation) {
 			return
 		}
 	}
-	if !s.conclude(sess, op, result, output, err) || sess.trained == nil {
+	if !s.conclude(sess, op, result, output, err) {
+		sess.trained = nil // which has run ahead of the log
+	}
+	if sess.trained == nil {
 		return
 	}
 	t := sess.trained
@@ -130,6 +140,7 @@ func (s *Server) conclude(sess *session, op *operation, result *resultSpec, outp
 		return true
 	}
 	if s.commit(&record{Kind: kindResult, ID: op.id, Result: result}, output) != nil {
+		op.begun = false // the next life runs it again, unless it is cancelled before
 		return false
 	}
 	if errors.Is(err, errSession) {

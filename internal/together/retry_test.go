@@ -113,6 +113,7 @@ func TestFates(t *testing.T) {
 		{"an answer that breaks off is asked for again", op, []any{says(200, `{"id":"o1","status":`), says(200, stepDone)}, 2, "none", ""},
 		{"an answer that means nothing is unclear at once", op, []any{says(200, `<html>`)}, 1, "unclear", "cannot be read"},
 		{"an answer without an id is unclear at once", op, []any{says(200, `{}`)}, 1, "unclear", "without an id or a status"},
+		{"a server without room has done nothing, and has none a second later", op, []any{says(507, envelope)}, 1, "refused", "no such thing"},
 		{"the server's word against a retry", op, []any{says(503, envelope, "x-should-retry", "false")}, 1, "unclear", "no such thing"},
 		{"the server's word for a retry", op, []any{says(400, envelope, "x-should-retry", "true"), says(200, stepDone)}, 2, "none", ""},
 

@@ -70,6 +70,7 @@ func (c *Client) judge(k *call, res *http.Response, body io.Reader) verdict {
 	c.envelope(r, res, body)
 	v := verdict{fate: refused, wait: retryAfter(res.Header), err: r}
 	switch s := res.StatusCode; {
+	case s == http.StatusInsufficientStorage: // the service could not keep the request, so nothing came of it
 	case s == http.StatusRequestTimeout || s == http.StatusConflict || s >= 500:
 		v.fate, v.again = unclear, true
 		v.err = fmt.Errorf("%d %s: %s", s, http.StatusText(s), r.Message)
