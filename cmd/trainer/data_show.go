@@ -21,6 +21,7 @@ func (a *app) dataShow() *cli.Command {
 		Name: "show", Usage: "show rows in tokens, what trains marked", ArgsUsage: "recipe.yaml",
 		Description: "Shows rows as they will train: who speaks, every control token, white space (· a space, ↵ a line end, ⇥ a tab), and what\n" +
 			"trains: in green on a terminal, where every other token is underlined, else between ⟦ and ⟧; a weight other than 1 stands before it, as 0.5×.\n" +
+			"Text that only spells a control token has its first character as a number, \\x3c|end|>: it is encoded as text, and ends nothing.\n" +
 			"With --against, the first token is shown at which another template, tokenizer or recipe gives something else; then the exit code is 1.\n\n" +
 			"Examples:\n  trainer data show recipes/quickstart.yaml\n  trainer data show recipe.yaml --from data/train.jsonl:311\n" +
 			"  trainer data show recipe.yaml --row 7 --limit 20 --html rows.html\n  trainer data show recipe.yaml --against my.jinja",
@@ -167,7 +168,37 @@ func shownPieces(tok *tokenizer.Tokenizer, ex chat.Example) []report.ShownPiece 
 		add(p.Text, at, at+p.Tokens)
 		at += p.Tokens
 	}
+	for from := 0; from < len(out); from++ {
+		to := from
+		for to < len(out) && !out[to].Control {
+			to++
+		}
+		spelled(tok, out[from:to])
+		from = to
+	}
 	return out
+}
+
+// spelled marks where pieces, none of which is a control token, spell one.
+func spelled(tok *tokenizer.Tokenizer, pieces []report.ShownPiece) {
+	var text strings.Builder
+	for _, p := range pieces {
+		text.WriteString(p.Text)
+	}
+	ids, ends := tok.EncodeControl(text.String())
+	k, before := 0, 0 // the piece, and the bytes before it
+	for i, id := range ids {
+		if !tok.IsControl(id) {
+			continue
+		}
+		at := strings.LastIndex(text.String()[:ends[i]], tok.Decode([]int32{id}))
+		for ; at >= 0 && at >= before+len(pieces[k].Text); k++ {
+			before += len(pieces[k].Text)
+		}
+		if at >= before {
+			pieces[k].Spells = append(pieces[k].Spells, at-before)
+		}
+	}
 }
 
 // rolesOf is the role of each token, "" for the template's own.

@@ -20,31 +20,47 @@ func (a *app) diff() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "say what differs between two locks, runs or recipes", ArgsUsage: "A B",
 		Description: "Compares the values of the recipes, the hashes of data, tokenizer and template, and, where both datasets are at hand, names\nthe first row that differs. A and B are recipes, locks or run folders, in any mixture.\n\n" +
+			"The exit code is 0 where nothing differs, 1 where something does, and 2 where that cannot be told: a side cannot be read, or nothing\n" +
+			"differs but not all could be compared.\n\n" +
 			"Examples:\n  trainer diff recipe.lock.yaml recipe.yaml\n  trainer diff runs/a-20260101-120000 runs/b-20260102-120000 --json",
 		Flags: []cli.Flag{jsonFlag, onlineFlag},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 2 {
 				return &usage{fmt.Sprintf("%s: give two locks, runs or recipes; got %d arguments", c.Command.HelpName, c.NArg())}
 			}
-			x, err := a.side(c, c.Args().Get(0))
+			d, err := a.differences(c, c.Args().Get(0), c.Args().Get(1))
 			if err != nil {
-				return err
-			}
-			y, err := a.side(c, c.Args().Get(1))
-			if err != nil {
-				return err
-			}
-			d, err := compare(x, y)
-			if err != nil {
-				return err
+				return &untold{err}
 			}
 			if c.Bool("json") {
-				return a.printJSON(d)
+				err = a.printJSON(d)
+			} else {
+				_, err = a.out.Write([]byte(d.text()))
 			}
-			_, err = a.out.Write([]byte(d.text()))
-			return err
+			if err != nil {
+				return &untold{err}
+			}
+			return d.verdict()
 		},
 	}
+}
+
+// untold is of a comparison that cannot say whether its sides differ: for a script that is another answer than that they do.
+type untold struct{ err error }
+
+func (u *untold) Error() string { return u.err.Error() }
+func (u *untold) Unwrap() error { return u.err }
+
+func (a *app) differences(c *cli.Context, one, other string) (difference, error) {
+	x, err := a.side(c, one)
+	if err != nil {
+		return difference{}, err
+	}
+	y, err := a.side(c, other)
+	if err != nil {
+		return difference{}, err
+	}
+	return compare(x, y)
 }
 
 // side is one of the two that are compared.
@@ -196,6 +212,17 @@ func why(what string, sides ...side) (out []string) {
 		}
 	}
 	return out
+}
+
+// verdict is nil where nothing differs, for the exit code.
+func (d difference) verdict() error {
+	switch {
+	case !d.Same:
+		return fmt.Errorf("%s and %s differ", d.A, d.B)
+	case len(d.NotCompared) > 0:
+		return &untold{fmt.Errorf("%s and %s: nothing differs, but not all could be compared: %s", d.A, d.B, strings.Join(d.NotCompared, "; "))}
+	}
+	return nil
 }
 
 func (d difference) text() string {

@@ -14,8 +14,8 @@ import (
 // The exit codes, as the README lists them.
 const (
 	exitDone        = 0
-	exitFailure     = 1
-	exitUsage       = 2 // bad usage, recipe or data
+	exitFailure     = 1 // or, of a comparison, a difference
+	exitUsage       = 2 // bad usage, recipe or data; or a comparison that cannot be made
 	exitRefused     = 3 // by the API
 	exitBudget      = 4 // a limit of the recipe; resumable
 	exitInterrupted = 5 // by a signal; resumable
@@ -29,6 +29,7 @@ func exitCode(err error) int {
 	var help cli.ExitCoder // the library's own help command, asked for a topic that there is not
 	var refused *runner.Refused
 	var away *runner.Unfetched
+	var incomparable *untold
 	switch {
 	case err == nil:
 		return exitDone
@@ -44,6 +45,8 @@ func exitCode(err error) int {
 		return exitDrift
 	case errors.As(err, &refused) && refused.Status != http.StatusInsufficientStorage: // a full disk is a failure of the machine
 		return exitRefused
+	case errors.As(err, &incomparable):
+		return exitUsage
 	}
 	return exitFailure
 }

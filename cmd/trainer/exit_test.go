@@ -27,6 +27,8 @@ func TestExitCodes(t *testing.T) {
 		{errors.Join(runner.ErrInterrupted, refused), exitInterrupted},
 		{errors.Join(runner.ErrInterrupted, hopeless), exitFailure},
 		{&runner.Drift{Dir: "d"}, exitDrift},
+		{&untold{errors.New("x")}, exitUsage},
+		{&untold{runner.ErrInterrupted}, exitInterrupted},
 	} {
 		if got := exitCode(c.err); got != c.want {
 			t.Errorf("%v: got %d, want %d", c.err, got, c.want)

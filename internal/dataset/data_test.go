@@ -39,7 +39,8 @@ func TestFilesAtFault(t *testing.T) {
 		{"a file compressed twice", gzipped(gzipped(pairRow)), "rows.jsonl:1: compressed twice; unpack it once"},
 		{"an empty compressed file", gzipped(""), "rows.jsonl: empty; there is no row in it"},
 		{"a compressed list without its end", gzipped("[" + pairRow), "rows.jsonl:2: the list ends without its ]; is the file whole?"},
-		{"a table", "question,answer\n1,2\n", "dataset.train.0.path: rows.jsonl: none of its 2 rows is left: 2 are bad and skipped, 0 overlong and dropped"},
+		{"a table", "question,answer\n1,2\n", "dataset.train.0.path: rows.jsonl: none of its 2 rows is left: 2 are bad and skipped, 0 overlong and dropped; " +
+			"the first bad row: rows.jsonl:1: not JSON: byte 1: a value is due, not 'q'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, map[string]string{"rows.jsonl": c.file}, recipe.Source{Path: "rows.jsonl"})

@@ -116,6 +116,7 @@ type tally struct {
 	entries   []entry   // in file order
 	broken    bool      // a problem says why it has not all its rows
 	untrained untrained // and not skipped
+	skipped   *placed   // the first bad row that was skipped
 	same      int       // pairs of two equal sides
 }
 
@@ -197,6 +198,9 @@ func (o *opener) fault(s *source, f placed) {
 	switch skip := o.r.Dataset.OnBadRow == "skip" && !f.overlong; {
 	case skip:
 		s.counts.Bad++
+		if left := o.left[s]; left.skipped == nil {
+			left.skipped = &f
+		}
 		if o.data.SkippedRows++; len(o.data.Skipped) < keptSkipped {
 			o.data.Skipped = append(o.data.Skipped, f.at(f.pos))
 		}
@@ -223,7 +227,7 @@ func (o *opener) judge(s *source) {
 	}
 	if !left.broken && len(left.entries) == 0 {
 		o.fail(s, ".path", "%s: none of its %d rows is left: %d are bad and skipped, %d overlong and dropped%s",
-			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong, left.identical())
+			s.section.Path, s.counts.Seen, s.counts.Bad, s.counts.Overlong, left.identical()+left.why())
 	}
 	if !left.broken {
 		for _, p := range s.unseen() {
@@ -255,6 +259,15 @@ func (t *tally) identical() string {
 		return ""
 	}
 	return fmt.Sprintf(", %d pairs of two equal sides", t.same)
+}
+
+// why is the fault of the first bad row that was skipped, where there was one.
+func (t *tally) why() string {
+	if t.skipped == nil {
+		return ""
+	}
+	p := t.skipped.at(t.skipped.pos)
+	return "; the first bad row: " + p.String()
 }
 
 // set joins the rows of sources.

@@ -46,19 +46,19 @@ func (e Excerpts) text() string {
 		b.WriteString("…")
 	}
 	for _, p := range e.Before {
-		b.WriteString(inLine(p.Text))
+		b.WriteString(inLine(p))
 	}
 	if len(e.From) == 0 {
 		return b.String() + "⟦⟧ ends here"
 	}
 	first := e.From[0]
-	fmt.Fprintf(&b, "⟦%s⟧", inLine(first.Text))
+	fmt.Fprintf(&b, "⟦%s⟧", inLine(first))
 	for _, p := range e.From[1:] {
-		b.WriteString(inLine(p.Text))
+		b.WriteString(inLine(p))
 	}
 	fmt.Fprintf(&b, "  (id %d, weight %s)", first.IDs[0], weightText(first.Weight))
 	return b.String()
 }
 
-// inLine is text that is drawn, without a break.
-func inLine(text string) string { return strings.ReplaceAll(drawn(text), "\n", "") }
+// inLine is the text of p, drawn, without a break.
+func inLine(p ShownPiece) string { return strings.ReplaceAll(p.drawn(), "\n", "") }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -35,11 +36,12 @@ type ShownPiece struct {
 	Weight  float64 `json:"weight"`         // of its tokens in the loss
 	Role    string  `json:"role,omitempty"` // of the message that it belongs to; empty: it is the template's
 	Control bool    `json:"control,omitempty"`
+	Spells  []int   `json:"spells,omitempty"` // byte offsets in Text, ascending: there begins text that only spells a control token
 }
 
 // Rows writes rows as text: a line a message, what trains between ⟦ and ⟧, or in green where color is true, in which each
-// other token is underlined. White space is drawn (· a space, ↵ a line end, ⇥ a tab), and what would steer the terminal is
-// shown as its number.
+// other token is underlined. White space is drawn (· a space, ↵ a line end, ⇥ a tab). What would steer the terminal is shown as
+// its number, and so are brackets like ours, and the first character of text that only spells a control token.
 func Rows(w io.Writer, rows []ShownRow, color bool) error {
 	var b strings.Builder
 	for i, r := range rows {
@@ -140,7 +142,7 @@ func (p *painter) piece(piece ShownPiece) {
 			p.write(weightText(piece.Weight) + "×")
 		}
 	}
-	text := drawn(piece.Text)
+	text := piece.drawn()
 	if p.color {
 		text = p.painted(piece, text)
 	}
@@ -182,21 +184,22 @@ func (p *painter) painted(piece ShownPiece, text string) string {
 
 func weightText(w float64) string { return strconv.FormatFloat(w, 'g', 4, 64) }
 
-// drawn is text with its white space drawn, and with what is not shown as its number.
-func drawn(text string) string {
+// drawn is the text of p with its white space drawn, and with what is not shown as its number.
+func (p ShownPiece) drawn() string {
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
+	for i := 0; i < len(p.Text); {
+		r, n := utf8.DecodeRuneInString(p.Text[i:])
+		hidden := slices.Contains(p.Spells, i) || r == '⟦' || r == '⟧'
 		switch {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[i])
+			fmt.Fprintf(&b, `\x%02x`, p.Text[i])
 		case r == ' ':
 			b.WriteString("·")
 		case r == '\n':
 			b.WriteString("↵\n")
 		case r == '\t':
 			b.WriteString("⇥")
-		case unicode.IsPrint(r), unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Bidi_Control, r):
+		case !hidden && (unicode.IsPrint(r) || unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Bidi_Control, r)):
 			b.WriteRune(r)
 		case r < utf8.RuneSelf:
 			fmt.Fprintf(&b, `\x%02x`, r)
@@ -212,7 +215,7 @@ func drawn(text string) string {
 var rowsText string
 
 var rowsTemplate = template.Must(template.New("rows").Funcs(template.FuncMap{
-	"drawn": drawn, "count": func(n int) string { return Count(n) }, "weight": weightText,
+	"count": func(n int) string { return Count(n) }, "weight": weightText,
 	"turns": turns, "trained": func(w float64) bool { return w > 0 },
 	"next": func(k int) int { return k + 1 },
 }).Parse(rowsText))
@@ -226,6 +229,7 @@ type turn struct {
 // boxed is a piece on the page.
 type boxed struct {
 	ShownPiece
+	Text  string // drawn
 	Tells string // its weight, where that is neither 0 nor 1, and not that of the piece before
 }
 
@@ -236,7 +240,7 @@ func turns(ex ShownExample) []turn {
 			out = append(out, turn{Role: p.Role})
 		}
 		last := &out[len(out)-1]
-		box := boxed{ShownPiece: p}
+		box := boxed{ShownPiece: p, Text: p.drawn()}
 		if p.Weight > 0 && p.Weight != 1 && (i == 0 || ex.Pieces[i-1].Weight != p.Weight) {
 			box.Tells = weightText(p.Weight) + "×"
 		}

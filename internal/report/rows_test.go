@@ -21,6 +21,8 @@ func TestRowsAreDrawn(t *testing.T) {
 		{"a message a line, its text behind its role", false, []ShownPiece{{Text: "B"}, {Text: "u\n", Role: "user"}, {Text: "v", Role: "user"}, {Text: "a", Role: "tool", Weight: 1}},
 			"      B\nuser  u↵\n      v\ntool  ⟦a⟧\n"},
 		{"weights that change", false, []ShownPiece{{Text: "a", Weight: 1}, {Text: "b", Weight: 0.5}, {Text: "c", Weight: 0.5}, {Text: "d"}}, "⟦a⟧⟦0.5×bc⟧d\n"},
+		{"brackets of the row, and text that spells a control token", false, []ShownPiece{{Text: "⟦a⟧"}, {Text: " <", Spells: []int{1}}, {Text: "e>é"}, {Text: "｜｜", Spells: []int{0, 3}}, {Text: "<e>", Control: true}},
+			`\u27e6a\u27e7·\x3ce>é\uff5c\uff5c<e>` + "\n"},
 		{"colours tell what trains, and control tokens", true, []ShownPiece{{Text: "a"}, {Text: "b", Weight: 1}, {Text: "<e>", Control: true}, {Text: "<f>", Control: true, Weight: 1}},
 			"\x1b[2ma\x1b[0m\x1b[32;4mb\x1b[0m\x1b[35m<e>\x1b[0m\x1b[1;32;4m<f>\x1b[0m\n"},
 		{"a colour ends with its line", true, []ShownPiece{{Text: "a\nb", Weight: 0.25}}, "0.25×\x1b[32ma↵\x1b[0m\n\x1b[32mb\x1b[0m\n"},
