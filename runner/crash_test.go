@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"trainer/internal/hub"
 	"trainer/internal/sandbox"
@@ -33,8 +34,9 @@ type bench struct {
 	store  string // of the server, where it keeps one
 	shape  api.Shape
 
-	warned strings.Builder // the warnings of the lives of through
-	alter  func(*runner.World)
+	warned   strings.Builder // the warnings of the lives of through
+	patience time.Duration   // of their clients; 0: a few tries
+	alter    func(*runner.World)
 }
 
 const rows = `{"messages":[{"role":"user","content":"cat?"},{"role":"assistant","content":"meow"}]}

@@ -260,7 +260,8 @@ func client(rt http.RoundTripper) *together.Client {
 
 // through is a life over a transport.
 func (b *bench) through(rt http.RoundTripper) (runner.Summary, error) {
-	ctx, c := context.Background(), client(rt)
+	ctx := context.Background()
+	c := together.New(together.Options{BaseURL: "http://sandbox", Key: "k", Transport: rt, Patience: b.patience})
 	b.warned.Reset()
 	w := runner.World{Backend: c, Resources: c, Downloads: c, Dir: b.dir, Version: "test", Sandbox: true, Sinks: []runner.Sink{listener{&b.warned}}}
 	if b.alter != nil {

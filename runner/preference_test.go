@@ -265,6 +265,7 @@ func TestPreferencesDieAtTheirDisk(t *testing.T) {
 // TestPreferencesUnderFaults: what only scores is asked for again when it fails, what carries a gradient never is in its
 // session; and whatever a network and a service do to a run, it is the one that nothing disturbed.
 func TestPreferencesUnderFaults(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		faults []string
@@ -278,11 +279,12 @@ func TestPreferencesUnderFaults(t *testing.T) {
 		{"an optim-step fails that was applied", []string{"fail:on=optim-step,at=3,leaves=step"}, "INTERNAL_ERROR"},
 		{"a session expires", []string{"expire-session:on=optim-step,at=3"}, "SESSION_NOT_ACTIVE|EXPIRED"},
 		{"keys are forgotten at once", []string{"forget-key"}, ""},
-		{"a bad network", []string{"drop:rate=0.05", "drop:rate=0.05,when=after", "server-error:rate=0.05,status=503,retry_after=2s", "truncate:rate=0.05", "slow-body:rate=0.05,uniform=1s..30s"}, ""},
+		{"a bad network", []string{"drop:rate=0.03", "drop:rate=0.03,when=after", "server-error:rate=0.03,status=503,retry_after=2s", "truncate:rate=0.03", "slow-body:rate=0.05,uniform=1s..30s"}, ""},
 	} {
 		for _, lookahead := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%s, lookahead %d", tt.name, lookahead), func(t *testing.T) {
 				b := preferring(t, "dpo", fmt.Sprintf("train.lookahead=%d", lookahead))
+				b.patience = b.in.Recipe.InactiveTimeout / 2
 				want := b.measured()
 				b.against(sandbox.Options{FaultSeed: 3}, func(t *testing.T) {
 					ended, complete := b.lives(t)
@@ -318,6 +320,7 @@ func TestAScoringThatFailsOnIsAskedForByTheNextLife(t *testing.T) {
 // TestTheReferenceIsACheckpoint: what a recipe names is scored in a session of its own, which is over before the one that
 // trains begins; a run that is killed at any request of it compares with the same.
 func TestTheReferenceIsACheckpoint(t *testing.T) {
+	t.Parallel()
 	b := preferring(t, "dpo")
 	whole := *b
 	var want string
@@ -404,6 +407,7 @@ func TestTheReferenceIsACheckpoint(t *testing.T) {
 // TestAForkComparesWithWhatItsRunDid: behind the step that it begins from, a fork measures what the run measured, also one
 // that is killed and resumed; a run that has kept nothing of its start has no fork that compares with it.
 func TestAForkComparesWithWhatItsRunDid(t *testing.T) {
+	t.Parallel()
 	b := preferring(t, "dpo")
 	whole := *b
 	b.onDisk(func(t *testing.T) {

@@ -51,13 +51,14 @@ func programmed(t *testing.T, call func(context.Context, []byte) ([]byte, error)
 // A run whose loss is a program ends with the weights of the unbroken one, wherever it is killed: what a step was scored is
 // stored, so a program that answers alike is asked the same again.
 func TestAProgramsRunKilledAtItsRequests(t *testing.T) {
+	t.Parallel()
 	b, _ := programmed(t, simpo)
 	want, points := b.measured(), 0
 	if built := preferring(t, "simpo", "train.epochs=1", "checkpoint.every=2").measured(); built.weights != want.weights {
 		t.Error("the program's weights are not those of the loss that it computes")
 	}
-	for die, over := 1, false; !over; die += 3 {
-		for _, lost := range []bool{false, true} {
+	for die, over := 1, false; !over; die += sparse(3) {
+		for _, lost := range ways(die) {
 			b.onDisk(func(t *testing.T) {
 				_, n, err := b.life(die, lost)
 				if over = err == nil && n < die; over {
@@ -72,7 +73,7 @@ func TestAProgramsRunKilledAtItsRequests(t *testing.T) {
 			})
 		}
 	}
-	if points < 10 {
+	if points < fewest(10) {
 		t.Errorf("killed at %d points", points)
 	}
 }

@@ -131,6 +131,7 @@ func (h *hides) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestADeletedCheckpointIsPassedOver: a rollback begins from an older one, or from the start, with the same weights in the
 // end; a resume does the first, and the second only where it is told to.
 func TestADeletedCheckpointIsPassedOver(t *testing.T) {
+	t.Parallel()
 	for most, from := range map[int]int{0: 4, 1: 3, 2: 2, forever: 0} {
 		b := newBench(t, "checkpoint.every=1", "train.lookahead=0")
 		want := b.measured()

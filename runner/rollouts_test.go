@@ -132,6 +132,7 @@ func TestRolloutsDieWithTheirDisk(t *testing.T) {
 // TestRolloutsRollBack gives a session up in the middle: what follows the checkpoint is sampled again under weights that are
 // its ancestors, or read where it was sampled under those, and the end is that of the unbroken run.
 func TestRolloutsRollBack(t *testing.T) {
+	t.Parallel()
 	for _, set := range [][]string{nil, {"rollout.max_policy_lag=1"}, {"rollout.num_iterations=3"}, {"advantage.importance_cap=2", "rollout.num_iterations=2"}, {"loss.params.beta=0.1", "advantage.kl_coef=0.1"}} {
 		b := newRollouts(t, set...)
 		want := b.measured()

@@ -280,10 +280,11 @@ func (w *audience) Grade(_ context.Context, c grader.Completion) (grader.Score, 
 // TestKillTrajectoriesAtEveryRequest cuts a run with an environment at its requests, resumes it, and compares it with the unbroken
 // one: what was sampled is read again and what was not is played on.
 func TestKillTrajectoriesAtEveryRequest(t *testing.T) {
+	t.Parallel()
 	b := newGame(t, &game{})
 	want, points := b.unbroken(), 0
-	for die, over := 1, false; !over; die += 67 {
-		for _, lost := range []bool{false, true} {
+	for die, over := 1, false; !over; die += sparse(67) {
+		for _, lost := range ways(die) {
 			b.fresh(func(t *testing.T) {
 				_, n, err := b.life(die, lost)
 				if over = err == nil && n < die; over {
