@@ -170,7 +170,10 @@ func opened(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, st
 	if err := in.OpenEnv(ctx, out, lenient); err != nil {
 		return nil, err
 	}
-	return in, in.CheckTargets()
+	if err := in.CheckTargets(); err != nil {
+		return nil, err
+	}
+	return in, fitsStandIn(ctx, in)
 }
 
 // tokensOf counts tokens as the recipe's tokenizer does; nil where there is none.

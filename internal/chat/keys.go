@@ -38,7 +38,9 @@ func unknownKey(key string, template bool) string {
 		return `not a key of a message; here it is called "role"`
 	case "value", "text":
 		return `not a key of a message; here it is called "content"`
-	case "tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "reasoning", "thinking":
+	case "function_call":
+		return `the template cannot render it, so training would drop it; write it as tool_calls, [{"type": "function", "function": {"name": …, "arguments": …}}]`
+	case "tool_calls", "tool_call_id", "name", "reasoning_content", "reasoning", "thinking":
 		return "the template cannot render it, so training would drop it; write it into the content, or leave it out"
 	}
 	keys := []string{"role", "content", "train", "weight"}

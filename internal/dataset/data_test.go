@@ -39,8 +39,20 @@ func TestFilesAtFault(t *testing.T) {
 		{"a file compressed twice", gzipped(gzipped(pairRow)), "rows.jsonl:1: compressed twice; unpack it once"},
 		{"an empty compressed file", gzipped(""), "rows.jsonl: empty; there is no row in it"},
 		{"a compressed list without its end", gzipped("[" + pairRow), "rows.jsonl:2: the list ends without its ]; is the file whole?"},
-		{"a table", "question,answer\n1,2\n", "dataset.train.0.path: rows.jsonl: none of its 2 rows is left: 2 are bad and skipped, 0 overlong and dropped; " +
-			"the first bad row: rows.jsonl:1: not JSON: byte 1: a value is due, not 'q'"},
+		{"no JSON at all", "Once upon a time\nthere was\n", "dataset.train.0.path: rows.jsonl: none of its 2 rows is left: 2 are bad and skipped, 0 overlong and dropped; " +
+			"the first bad row: rows.jsonl:1: not JSON: byte 1: a value is due, not 'O'"},
+		{"a table", "\nquestion,answer\n1,2\n", "rows.jsonl:2: it looks like a table, as in CSV, which is not read; this writes JSON lines of it: " +
+			`python3 -c 'import csv,json,sys; [print(json.dumps(r)) for r in csv.DictReader(sys.stdin, delimiter=",")]'`},
+		{"a table of tabs", "question\tanswer\n1, 2\t3\n", "rows.jsonl:1: it looks like a table, as in CSV, which is not read; this writes JSON lines of it: " +
+			`python3 -c 'import csv,json,sys; [print(json.dumps(r)) for r in csv.DictReader(sys.stdin, delimiter="\t")]'`},
+		{"a row over several lines", "{\n \"prompt\": \"a\"\n}\n", "rows.jsonl:1: a row over several lines; in JSON lines a row is one line, as `jq -c .` writes it: or make the file a list, [ … ]"},
+		{"UTF-16 without a mark", "{\x00\"\x00", "rows.jsonl:1: UTF-16 or UTF-32 without a byte order mark; save it as UTF-8"},
+		{"UTF-16 without a mark, the high byte first", "\x00{\x00\"", "rows.jsonl:1: UTF-16 or UTF-32 without a byte order mark; save it as UTF-8"},
+		{"a pointer of Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
+			"rows.jsonl:1: a pointer of Git LFS and not the file that it points to; `git lfs pull` fetches that"},
+		{"a web page", "<!doctype html><html>", "rows.jsonl:1: a web page; was it downloaded as it should be? a refused download, or the page about a file, looks so"},
+		{"a tar archive in gzip", gzipped("rows.jsonl" + strings.Repeat("\x00", 247) + "ustar\x00"), "rows.jsonl:1: a tar archive; unpack it first"},
+		{"a hole", strings.Repeat("\x00", 100), "rows.jsonl:1: zero bytes; is the file whole?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, map[string]string{"rows.jsonl": c.file}, recipe.Source{Path: "rows.jsonl"})
@@ -76,6 +88,8 @@ func TestSourcesAtFault(t *testing.T) {
 		{"an empty conversation", `{"conversations": []}`, recipe.Source{}, "rows.jsonl:1: conversations: empty; a conversation needs a message"},
 		{"pairs", `{"prompt": "q", "chosen": "a", "rejected": "b"}`, recipe.Source{},
 			"dataset.train.0.format: preference rows do not go with this loss; it trains on messages, prompt_completion, text, tokens (told by the first row, rows.jsonl:1)"},
+		{"pairs beside messages", `{"prompt": "q", "chosen": [], "rejected": [], "messages": []}`, recipe.Source{},
+			"dataset.train.0.format: preference rows do not go with this loss; it trains on messages, prompt_completion, text, tokens (told by the first row, rows.jsonl:1); format: messages takes its messages, and leaves out the rest"},
 		{"pairs by name", pairRow, recipe.Source{Format: "preference"}, "dataset.train.0.format: preference rows do not go with this loss; it trains on messages, prompt_completion, text, tokens"},
 		{"prompts", `{"prompt": "q"}`, recipe.Source{},
 			"dataset.train.0.format: prompts rows do not go with this loss; it trains on messages, prompt_completion, text, tokens (told by the first row, rows.jsonl:1)"},

@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"trainer/internal/chat"
 	"trainer/internal/diag"
@@ -87,7 +89,7 @@ func (x *index) trains(s *source, r rendered, longest int) *fault {
 		case r.cut:
 			f = noTraining("no trained token is left of %d when dataset.overlong: %s keeps %d", longest, x.section.Overlong, x.section.MaxLength)
 		default:
-			f = noTraining("no trained token%s", x.why(s))
+			f = noTraining("no trained token%s%s", x.why(s), strangers(exs))
 		}
 		f.key = r.side(i)
 		return f
@@ -97,7 +99,7 @@ func (x *index) trains(s *source, r rendered, longest int) *fault {
 
 // render makes the examples of a row, of whatever dialect it is.
 func (s *source) render(given value, t *chat.Template) (r rendered, f *fault) {
-	if f = s.unheard(given); f != nil {
+	if f = cmp.Or(s.unheard(given), unseenMedia(given)); f != nil {
 		return r, f
 	}
 	row, f := s.canonical(given)
@@ -151,6 +153,18 @@ func (x *index) why(s *source) string {
 		return "; every weight is 0"
 	}
 	return "; chat.train_on is " + x.template.TrainOn()
+}
+
+// strangers says which roles of a row are ones of its own, that it may use for the assistant.
+func strangers(exs []chat.Example) string {
+	for _, ex := range exs {
+		for _, p := range ex.Parts {
+			if !slices.Contains([]string{"system", "developer", "user", "assistant", "tool", ""}, p.Role) {
+				return fmt.Sprintf("; a message of %q is none of the assistant", p.Role)
+			}
+		}
+	}
+	return ""
 }
 
 // trainedIn counts the tokens that are predicted with a weight.

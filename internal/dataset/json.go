@@ -96,7 +96,11 @@ func (c *checker) word() {
 		c.fault("JSON text stands in double quotes")
 		return
 	}
-	c.fault("a value is due, not %s", c.next())
+	hint := ""
+	if bytes.HasPrefix(c.raw[c.i:], []byte("NaN")) || bytes.HasPrefix(c.raw[c.i:], []byte("Infinity")) {
+		hint = "; JSON has neither NaN nor Infinity: null is what it has for no number"
+	}
+	c.fault("a value is due, not %s%s", c.next(), hint)
 }
 
 func (c *checker) list(depth int) {

@@ -153,6 +153,7 @@ func TestPairsAtFault(t *testing.T) {
 		"no label":          {"kto", `{"prompt": "q", "completion": "a", "label": null}`, `label: null where a label is due`},
 		"the user's turn":   {"kto", `{"messages": [{"role": "user", "content": "q"}], "label": true}`, `messages.0: a label is of the last message`},
 		"pairs for kto":     {"kto", `{"prompt": "q", "chosen": "a", "rejected": "b"}`, `preference rows do not go with this loss; it trains on labelled`},
+		"another's names":   {"dpo", `{"input": {"messages": []}, "preferred_output": [], "non_preferred_output": []}`, `such as fields: {prompt: input.messages, chosen: preferred_output, rejected: non_preferred_output}`},
 		"rows for dpo":      {"dpo", `{"prompt": "q", "completion": "a"}`, `prompt_completion rows do not go with this loss; it trains on preference`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func (s *source) begin(row value, at diag.Pos, t *chat.Template) *problem {
 		return p
 	}
 	if !slices.Contains(s.takes, f.name) {
-		return problemf(".format", "%s rows do not go with this loss; it %s%s", f.name, s.wants(), s.told())
+		return problemf(".format", "%s rows do not go with this loss; it %s%s%s", f.name, s.wants(), s.told(), s.otherwise(row))
 	}
 	if s.format = f; t == nil && !f.bare {
 		return s.untokenized()
@@ -80,6 +80,20 @@ func (s *source) converse(row value, at diag.Pos, t *chat.Template) *problem {
 	s.given["prompt"], s.given["completion"] = newColumn("instruction", "input"), newColumn("output")
 	s.columns = s.format.columns()
 	return nil
+}
+
+// otherwise is the format that would take other columns of a row whose own the loss does not take.
+func (s *source) otherwise(row value) string {
+	if s.section.Format != "auto" || s.samples() {
+		return ""
+	}
+	lacks := func(field string) bool { return row.member(field) == nil }
+	for _, f := range formats() {
+		if slices.Contains(s.takes, f.name) && !slices.ContainsFunc(f.required, lacks) {
+			return fmt.Sprintf("; format: %s takes its %s, and leaves out the rest", f.name, strings.Join(f.required, " and "))
+		}
+	}
+	return ""
 }
 
 func (s *source) untokenized() *problem {
@@ -174,6 +188,9 @@ var usual = [][2]string{
 
 // hint is the fields to give, where the names of the columns tell.
 func (s *source) hint() string {
+	if slices.Contains(s.takes, "preference") && slices.Contains(s.names, "preferred_output") {
+		return ", such as fields: {prompt: input.messages, chosen: preferred_output, rejected: non_preferred_output}"
+	}
 	for _, pair := range usual {
 		if slices.Contains(s.names, pair[0]) && slices.Contains(s.names, pair[1]) {
 			other := "completion"

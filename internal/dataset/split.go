@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"trainer/internal/dataset/parquet"
 )
@@ -52,22 +53,47 @@ var foreign = map[string]string{
 	"ARROW1":           "Arrow; write it as Parquet or JSON lines",
 	"SQLite":           "a database; write its rows as Parquet or JSON lines",
 	"\x80\x04":         "a pickle; write its rows as Parquet or JSON lines",
+
+	"\x04\x22\x4D\x18":        "compressed with lz4; unpack it first, or pack it with gzip or zstd",
+	"\xFF\x06\x00\x00sNaPpY":  "compressed with snappy; unpack it first, or pack it with gzip or zstd",
+	"7z\xBC\xAF":              "an archive; unpack it first",
+	"Rar!":                    "an archive; unpack it first",
+	"Obj\x01":                 "Avro; write its rows as Parquet or JSON lines",
+	"ORC":                     "ORC; write its rows as Parquet or JSON lines",
+	"\x93NUMPY":               "an array of NumPy; write its rows as JSON lines, {\"tokens\": […]} where it holds token ids",
+	"\x89HDF":                 "HDF5; write its rows as Parquet or JSON lines",
+	"%PDF":                    "a PDF; write its text as JSON lines, {\"text\": …}",
+	"<!DOCTYPE":               webPage,
+	"<!doctype":               webPage,
+	"<html":                   webPage,
+	"<?xml":                   "XML; write its rows as Parquet or JSON lines",
+	"version https://git-lfs": "a pointer of Git LFS and not the file that it points to; `git lfs pull` fetches that",
+	"\x00\x00\x00\x00":        "zero bytes; is the file whole?",
 }
+
+const webPage = "a web page; was it downloaded as it should be? a refused download, or the page about a file, looks so"
+
+// tarName is where a tar archive says that it is one.
+const tarName = 257
 
 // newSplitter reads as far as it takes to tell lines from a list.
 func newSplitter(r io.Reader) (*splitter, error) {
 	s := &splitter{r: bufio.NewReaderSize(r, 1<<20), line: 1, max: maxRow}
-	start, err := s.r.Peek(6)
+	start, err := s.r.Peek(tarName + len("ustar"))
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
 	switch {
+	case len(start) > tarName && bytes.HasPrefix(start[tarName:], []byte("ustar")):
+		return nil, &splitFault{1, "a tar archive; unpack it first"}
 	case bytes.HasPrefix(start, []byte("\xEF\xBB\xBF")):
 		s.skipBytes(3)
 	case bytes.HasPrefix(start, []byte("\xFF\xFE\x00\x00")), bytes.HasPrefix(start, []byte("\x00\x00\xFE\xFF")):
 		return nil, &splitFault{1, "UTF-32; save it as UTF-8"}
 	case bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.HasPrefix(start, []byte("\xFE\xFF")):
 		return nil, &splitFault{1, "UTF-16; save it as UTF-8"}
+	case len(start) > 1 && (start[0] == 0) != (start[1] == 0) && strings.ContainsAny(string(start[:2]), "{["):
+		return nil, &splitFault{1, "UTF-16 or UTF-32 without a byte order mark; save it as UTF-8"}
 	}
 	for magic, what := range foreign {
 		if bytes.HasPrefix(start, []byte(magic)) {
@@ -78,10 +104,36 @@ func newSplitter(r io.Reader) (*splitter, error) {
 	if err == io.EOF {
 		return s, nil
 	}
-	if s.list = b == '['; s.list {
+	switch s.list = b == '['; {
+	case err != nil:
+	case s.list:
 		s.skipBytes(1)
+	default:
+		lines, _ := s.r.Peek(s.r.Buffered())
+		err = notLines(lines, s.line)
 	}
 	return s, err
+}
+
+// notLines is the fault of a file that cannot be JSON lines, by the lines that it begins with: a table, or a row that goes over
+// several lines. A single line that is no row is a bad row as any.
+func notLines(start []byte, line int) error {
+	first, rest, _ := bytes.Cut(start, []byte("\n"))
+	second, _, _ := bytes.Cut(rest, []byte("\n"))
+	first, second = bytes.TrimSpace(first), bytes.TrimSpace(second)
+	if string(first) == "{" && !bytes.HasPrefix(second, []byte("{")) {
+		return &splitFault{line, "a row over several lines; in JSON lines a row is one line, as `jq -c .` writes it: or make the file a list, [ … ]"}
+	}
+	if bytes.HasPrefix(first, []byte("{")) || bytes.HasPrefix(second, []byte("{")) {
+		return nil
+	}
+	for _, between := range []string{"\t", ",", ";"} {
+		if n := bytes.Count(first, []byte(between)); n > 0 && n == bytes.Count(second, []byte(between)) {
+			return &splitFault{line, fmt.Sprintf("it looks like a table, as in CSV, which is not read; this writes JSON lines of it: "+
+				`python3 -c 'import csv,json,sys; [print(json.dumps(r)) for r in csv.DictReader(sys.stdin, delimiter=%q)]'`, between)}
+		}
+	}
+	return nil
 }
 
 // next appends the bytes of the next row to dst. The error is io.EOF at the end, a *splitFault where the file cannot be

@@ -106,6 +106,8 @@ func local(name string) error {
 	switch {
 	case name == "":
 		return errors.New("empty; a file is due")
+	case name == "-":
+		return errors.New("-: standard input cannot be read more than once, as rows are; write it to a file first (./- is a file of that name)")
 	case strings.ContainsRune(name, 0):
 		return fmt.Errorf("%q: a NUL is no part of a file name", name)
 	case !ok:

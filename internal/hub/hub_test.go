@@ -116,6 +116,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"an address", "https://example.org/a.jsonl", nil, "https://example.org/a.jsonl: a file of this machine is due; download it and give its path"},
 		{"an open address", "http://example.org/a", nil, "http://example.org/a: http:// can be changed on its way and is refused; download it and give the path of the file"},
 		{"a file by address", "file:///a/b", nil, "file:///a/b: give the path without file://, as /a/b"},
+		{"standard input", "-", nil, "-: standard input cannot be read more than once, as rows are; write it to a file first (./- is a file of that name)"},
 		{"another scheme", "s3://a/b", nil, "s3://a/b: s3:// is not known; download it and give the path of the file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

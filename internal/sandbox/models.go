@@ -110,6 +110,26 @@ func findModel(name string) (model, error) {
 	return model{name: name, config: engine.Tiny(best.ids), gpus: best.gpus}, nil
 }
 
+// Vocabulary is the number of token ids of what serves a base model here; 0 for a name that nothing serves. Ids are below it.
+func Vocabulary(baseModel string) int {
+	m, err := findModel(baseModel)
+	if err != nil {
+		return 0
+	}
+	return m.config.Vocab
+}
+
+// WithVocabulary is a base model whose stand-in has at least so many token ids, of those the one with the fewest; "" for none.
+func WithVocabulary(ids int) string {
+	best := ""
+	for _, name := range wellKnown() {
+		if n := Vocabulary(name); n >= ids && (best == "" || n < Vocabulary(best)) {
+			best = name
+		}
+	}
+	return best
+}
+
 // usdPerGPUHour is a plausible price, so that budgets can be rehearsed; what costs nothing is the sandbox itself.
 const usdPerGPUHour = 5.50
 

@@ -14,7 +14,7 @@ func (b *builder) readModel(f fields) error {
 		return err
 	}
 	if kind != "" && kind != "BPE" {
-		return f.unsupported(kind, "models: BPE")
+		return f.unsupported(kind, "models: BPE; "+otherwise)
 	}
 	if b.t.model == nil {
 		b.t.model = &bpe{}

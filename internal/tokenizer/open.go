@@ -61,8 +61,28 @@ func vocabularyFile(folder string) (string, error) {
 			return found[0], nil
 		}
 	}
-	return "", fmt.Errorf("%s: no tokenizer.json, tiktoken.model, *.tiktoken or tekken.json; SentencePiece's tokenizer.model is not supported", folder)
+	for _, other := range []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.txt"} {
+		if _, err := os.Stat(filepath.Join(folder, other)); err == nil {
+			return "", unread(filepath.Join(folder, other))
+		}
+	}
+	return "", fmt.Errorf("%s: no tokenizer.json, tiktoken.model, *.tiktoken or tekken.json", folder)
 }
+
+// unread refuses a file that no vocabulary is read from, with the one to bring.
+func unread(path string) error {
+	switch name := filepath.Base(path); {
+	case strings.HasSuffix(name, ".model"):
+		return fmt.Errorf("%s: a vocabulary of SentencePiece, which is not read as it is; bring the tokenizer.json that "+
+			"AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers writes beside it", path)
+	case name == "vocab.txt":
+		return fmt.Errorf("%s: a vocabulary of WordPiece, which is not supported; %s", path, otherwise)
+	}
+	return fmt.Errorf("%s: a tokenizer is tokenizer.json, tiktoken.model, *.tiktoken, tekken.json, or a folder with one of these", path)
+}
+
+// otherwise is what helps where a vocabulary is of a kind that we have not.
+const otherwise = "rows that its own program has turned into ids need no tokenizer here (dataset.format: tokens)"
 
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
@@ -97,7 +117,7 @@ func parse(path, data string, beside companions) (*Tokenizer, error) {
 			fmt.Fprintf(h, "%+v", kind)
 		}
 	default:
-		err = fmt.Errorf("%s: a tokenizer is tokenizer.json, tiktoken.model, *.tiktoken, tekken.json, or a folder with one of these", path)
+		err = unread(path)
 	}
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ const tiny = `{"version": "1.0", "added_tokens": [{"id": 3, "content": "<s>", "s
 
 func TestWhatIsNotSupportedIsRefusedByName(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"a model", `"type": "BPE"`, `"type": "Unigram"`, `tokenizer.json:6:20: model.type: "Unigram" is not supported`},
+		{"a model", `"type": "BPE"`, `"type": "Unigram"`, `tokenizer.json:6:20: model.type: "Unigram" is not supported: it would have to be exact, and only these are: models: BPE; rows that its own program has turned into ids need no tokenizer here (dataset.format: tokens)`},
 		{"a normalizer", `"NFC"`, `"Lowercase"`, `tokenizer.json:2:25: normalizer.type: "Lowercase" is not supported`},
 		{"a normalizer of several", `{"type": "NFC"}`, `{"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Nmt"}]}`, `normalizer.normalizers[1].type: "Nmt" is not supported`},
 		{"a normalizer's pattern", `{"type": "NFC"}`, `{"type": "Replace", "pattern": {"Regex": "a+"}, "content": ""}`, `normalizer.pattern: only a pattern String`},
@@ -127,12 +127,23 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(pointer, []byte("version https://git-lfs.github.com/spec/v1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := func(name string) string {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	pieces := other("spiece.model")
 	for path, want := range map[string]string{
-		pointer:                       "a pointer of Git LFS",
-		filepath.Join(dir, "nowhere"): "no such file",
-		t.TempDir():                   "no tokenizer.json, tiktoken.model, *.tiktoken or tekken.json",
-		filepath.Join(dir, "ranks"):   "ranks do not say how to split a text",
-		"refuse_test.go":              "a tokenizer is tokenizer.json",
+		other("tokenizer.model"):              "tokenizer.model: a vocabulary of SentencePiece, which is not read as it is; bring the tokenizer.json that AutoTokenizer",
+		filepath.Join(pieces, "spiece.model"): "spiece.model: a vocabulary of SentencePiece",
+		other("vocab.txt"):                    "vocab.txt: a vocabulary of WordPiece, which is not supported; rows that its own program has turned into ids",
+		pointer:                               "a pointer of Git LFS",
+		filepath.Join(dir, "nowhere"):         "no such file",
+		t.TempDir():                           "no tokenizer.json, tiktoken.model, *.tiktoken or tekken.json",
+		filepath.Join(dir, "ranks"):           "ranks do not say how to split a text",
+		"refuse_test.go":                      "a tokenizer is tokenizer.json",
 	} {
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", path, err, want)
