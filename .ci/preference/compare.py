@@ -124,7 +124,7 @@ def pair_step(kind, model, frozen, rows):
 
 
 def kto_step(model, frozen, rows):
-    beta = PARAMS["beta"]["kto"]
+    beta = BETA["kto"]
     gain = lambda s: total(model, s)[0] - total(frozen, s)[0].detach()
     with torch.no_grad():
         others = [conversation(a["prompt"], b["completion"]) for a, b in zip(rows, rows[1:] + rows[:1])]

@@ -76,9 +76,14 @@ func (s *source) unheard(row value) *fault {
 		return nil
 	}
 	for _, key := range []string{"system", "history"} {
-		if v := row.member(key); v != nil && !v.isBlank() {
-			return bad(key, "the first row, %s, has no such column, so the source is read without; format: messages reads it", s.first)
+		v := row.member(key)
+		if v == nil || v.isBlank() || s.columns[key] != nil {
+			continue
 		}
+		if s.format.compared() {
+			return bad(key, "not read in %s rows; write the earlier turns as messages, in prompt", s.format.name)
+		}
+		return bad(key, "the first row, %s, has no such column, so the source is read without; format: messages reads it", s.first)
 	}
 	return nil
 }

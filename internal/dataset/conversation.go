@@ -18,6 +18,60 @@ func (s *source) conversation(row value, ms []chat.Message) (c chat.Conversation
 	return c, f
 }
 
+// encoded renders messages, with what the row has beside them; at is where the row has message i, or a field of it, as place.
+func (s *source) encoded(row value, ms []chat.Message, t *chat.Template, at func(i int, field string) string) ([]chat.Example, *fault) {
+	system, f := s.system(row, ms)
+	if f != nil {
+		return nil, f
+	}
+	place := at
+	if system != nil {
+		ms = append([]chat.Message{*system}, ms...)
+		place = func(i int, field string) string {
+			if i == 0 {
+				return s.columns["system"].String()
+			}
+			return at(max(i-1, -1), field)
+		}
+	}
+	conv, f := s.conversation(row, ms)
+	if f != nil {
+		return nil, f
+	}
+	return render(t, conv, place)
+}
+
+// system is the system message that a row which is compared has in a column; nil where it has none, or begins with the same.
+func (s *source) system(row value, ms []chat.Message) (*chat.Message, *fault) {
+	c := s.columns["system"]
+	if c == nil || !s.format.compared() {
+		return nil, nil
+	}
+	if v := c.raw(row); c.whole() && (v == nil || v.isBlank()) {
+		return nil, nil
+	}
+	text, f := c.text(row)
+	if f != nil {
+		return nil, f
+	}
+	if len(ms) > 0 && ms[0].Role == "system" {
+		if ms[0].Content == text {
+			return nil, nil
+		}
+		return nil, bad(c.String(), "stands beside another system message; one is due")
+	}
+	return &chat.Message{Role: "system", Content: text, Given: true, Fields: jinja.NewDict("role", "system", "content", text)}, nil
+}
+
+// noSystem refuses a system message of a column where text has no roles.
+func (s *source) noSystem(row value) *fault {
+	m, f := s.system(row, nil)
+	if f == nil && m != nil {
+		f = bad(s.columns["system"].String(), "chat.template: none writes no roles, so a system message has no place; put it into the prompt")
+	}
+	return f
+}
+
 // place is where the row has message i, or a field of it; for -1 the conversation, or what stands beside it.
 func (s *source) place(messages string, i int, field string) string {
 	if i >= 0 || field == "" {

@@ -61,7 +61,7 @@ func (f format) mappable() []string {
 			known = append(known, field)
 		}
 	}
-	return known
+	return append(known, f.optional...)
 }
 
 // formats is the table. Under auto the first of those that the loss takes whose required fields the first row has is
@@ -69,16 +69,22 @@ func (f format) mappable() []string {
 func formats() []format {
 	return []format{
 		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: one(encodeTokens), bare: true},
-		{name: "preference", required: []string{"conversations", "chosen", "rejected"}, optional: beside(), sides: encodePreference,
+		{name: "preference", required: []string{"conversations", "chosen", "rejected"}, optional: append(beside(), "system"), sides: encodePreference,
 			joins: map[string][]string{"prompt": {"conversations"}}},
-		{name: "preference", required: []string{"chosen", "rejected"}, optional: append(beside(), "prompt"), sides: encodePreference},
+		{name: "preference", required: []string{"instruction", "chosen", "rejected"}, optional: append(beside(), "system"), sides: encodePreference,
+			joins: map[string][]string{"prompt": {"instruction", "input"}}},
+		{name: "preference", required: []string{"chosen", "rejected"}, optional: append(beside(), "prompt", "system"), sides: encodePreference},
 		{name: "messages", required: []string{"messages"}, optional: append(beside(), "system"), encode: encodeMessages},
 		{name: "prompt_completion", required: []string{"prompt", "completion"}, optional: beside(), encode: encodePromptCompletion},
 		{name: "prompt_completion", required: []string{"instruction", "output"}, encode: encodePromptCompletion,
 			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},
 		{name: "text", required: []string{"text"}, encode: one(encodeText)},
-		{name: "labelled", required: []string{"prompt", "completion", "label"}, optional: beside(), sides: encodeLabelled},
-		{name: "labelled", required: []string{"messages", "label"}, optional: beside(), sides: encodeLabelledMessages},
+		{name: "labelled", required: []string{"prompt", "completion", "label"}, optional: append(beside(), "system"), sides: encodeLabelled},
+		{name: "labelled", required: []string{"instruction", "output", "label"}, optional: append(beside(), "system"), sides: encodeLabelled,
+			joins: map[string][]string{"prompt": {"instruction", "input"}, "completion": {"output"}}},
+		{name: "labelled", required: []string{"messages", "label"}, optional: append(beside(), "system"), sides: encodeLabelledMessages},
+		{name: "labelled", required: []string{"conversations", "label"}, optional: append(beside(), "system"), sides: encodeLabelledMessages,
+			joins: map[string][]string{"messages": {"conversations"}}},
 		{name: "prompts", required: []string{"prompt"}, optional: append(beside(), "target"), encode: one(encodePrompt), untrained: true},
 	}
 }

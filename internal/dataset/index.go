@@ -123,8 +123,8 @@ func (x *index) shorten(s *source, r *rendered, n int) *fault {
 	case how == "error":
 		return &fault{overlong: true, msg: fmt.Sprintf(
 			"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", n, limit)}
-	case r.pair:
-		return r.shortenPair(n-limit, how)
+	case s.format.compared():
+		return r.shortenCompared(n-limit, how)
 	default:
 		r.sides, r.cut = cutTo(r.sides, limit, how == "keep_end", s.format.untrained), true
 	}

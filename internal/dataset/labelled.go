@@ -31,11 +31,7 @@ func encodeLabelledMessages(s *source, row value, t *chat.Template) (rendered, *
 	for i := range ms[:last] {
 		ms[i].Given = true
 	}
-	conv, f := s.conversation(row, ms)
-	if f != nil {
-		return rendered{}, f
-	}
-	exs, f := render(t, conv, func(i int, field string) string { return s.place(c.String(), i, field) })
+	exs, f := s.encoded(row, ms, t, func(i int, field string) string { return s.place(c.String(), i, field) })
 	return labelled(c, good, exs, f)
 }
 

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,12 +33,13 @@ func encodePreference(s *source, row value, t *chat.Template) (rendered, *fault)
 		return rendered{}, f
 	}
 	before := len(given) // messages that stand in the prompt's column
-	if before == 0 || begins(chosen, given) && begins(rejected, given) {
-		before, given = 0, given[:0]
-		for n := 0; n < min(len(chosen), len(rejected))-1 && reflect.DeepEqual(chosen[n], rejected[n]); n++ {
-			given = append(given, chosen[n])
-		}
-		chosen, rejected = chosen[min(len(given), len(chosen)):], rejected[min(len(given), len(rejected)):]
+	n := 0               // that both sides begin with
+	for n < min(len(chosen), len(rejected))-1 && reflect.DeepEqual(chosen[n], rejected[n]) {
+		n++
+	}
+	if before == 0 || begins(chosen, given) && begins(rejected, given) || ends(chosen[:n], given) {
+		before, given = 0, slices.Clone(chosen[:n])
+		chosen, rejected = chosen[n:], rejected[n:]
 	}
 	for i := range given {
 		given[i].Given = true
@@ -58,6 +60,11 @@ func begins(whole, prompt []chat.Message) bool {
 	return len(whole) > len(prompt) && reflect.DeepEqual(whole[:len(prompt)], prompt)
 }
 
+// ends tells whether what both sides begin with has their prompt at its end, such as behind a system message.
+func ends(common, prompt []chat.Message) bool {
+	return len(common) >= len(prompt) && reflect.DeepEqual(common[len(common)-len(prompt):], prompt)
+}
+
 // encodeBehind renders one side behind its prompt. before of the given messages stand under the key prompt, the rest under
 // that of the side.
 func (s *source) encodeBehind(row value, given, side []chat.Message, before int, prompt, key string, t *chat.Template) (chat.Example, *fault) {
@@ -69,11 +76,7 @@ func (s *source) encodeBehind(row value, given, side []chat.Message, before int,
 		return chat.Example{}, bad(element(key, n, "role"), "the pair parts at a message of role %q; its sides answer one prompt, so what differs begins with the assistant", side[0].Role)
 	}
 	all := append(append(make([]chat.Message, 0, len(given)+len(side)), given...), side...)
-	conv, f := s.conversation(row, all)
-	if f != nil {
-		return chat.Example{}, f
-	}
-	exs, f := render(t, conv, func(i int, field string) string {
+	exs, f := s.encoded(row, all, t, func(i int, field string) string {
 		switch {
 		case i < 0:
 			return s.place(key, i, field)
@@ -108,7 +111,7 @@ func (s *source) encodeTexts(p, c, r *column, row value, t *chat.Template) (rend
 			return rendered{}, f
 		}
 	case t.HasRoles():
-		return rendered{}, bad(p.String(), "missing, and the sides are plain text: give a prompt, or messages; whole texts that begin alike need chat.template: none")
+		return rendered{}, bad(p.String(), "missing, and the sides are plain text: give a prompt, or messages; fields names a prompt of another column, as {prompt: question}; whole texts that begin alike need chat.template: none")
 	default:
 		prompt = alike(chosen, rejected)
 		chosen, rejected = chosen[len(prompt):], rejected[len(prompt):]
@@ -138,15 +141,14 @@ func (s *source) answer(row value, prompt, text, promptKey, key string, t *chat.
 	}
 	if t.HasRoles() {
 		ms := []chat.Message{{Role: "user", Content: prompt, Given: true}, {Role: "assistant", Content: text}}
-		conv, f := s.conversation(row, ms)
-		if f != nil {
-			return chat.Example{}, f
-		}
-		exs, f := render(t, conv, place)
+		exs, f := s.encoded(row, ms, t, place)
 		if f != nil {
 			return chat.Example{}, f
 		}
 		return exs[0], single(exs, key)
+	}
+	if f := s.noSystem(row); f != nil {
+		return chat.Example{}, f
 	}
 	exs, err := t.PromptCompletion(prompt, text)
 	if err != nil {

@@ -57,7 +57,8 @@ func TestPairsAreReadInEveryShape(t *testing.T) {
 		"whole conversations":                 `{"chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}], "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "bad"}]}`,
 		"whole conversations beside their prompt": `{"prompt": "q", "chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}],
 			"rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "bad"}]}`,
-		"from and value": `{"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "good"}, "rejected": {"from": "gpt", "value": "bad"}}`,
+		"instruction and input": `{"instruction": "q", "input": "", "chosen": "good", "rejected": "bad"}`,
+		"from and value":        `{"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "good"}, "rejected": {"from": "gpt", "value": "bad"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := pairs(t, "dpo", strings.ReplaceAll(row, "\n", " "))
@@ -109,6 +110,51 @@ func TestWhatBothSidesBeginWithIsThePrompt(t *testing.T) {
 	}
 }
 
+// A system message may stand in a column of its own, or before the prompt in both sides; never is it dropped.
+func TestSystemMessagesOfComparedRows(t *testing.T) {
+	pair := []string{"<begin><system>s<end><user>q<end><assistant>[good<end>]", "<begin><system>s<end><user>q<end><assistant>[bad<end>]"}
+	for name, row := range map[string]string{
+		"beside texts":               `{"system": "s", "prompt": "q", "chosen": "good", "rejected": "bad"}`,
+		"beside from and value":      `{"conversations": [{"from": "human", "value": "q"}], "chosen": {"from": "gpt", "value": "good"}, "rejected": {"from": "gpt", "value": "bad"}, "system": "s"}`,
+		"beside whole":               `{"chosen": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}], "rejected": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "bad"}], "system": "s"}`,
+		"beside itself":              `{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "chosen": "good", "rejected": "bad", "system": "s"}`,
+		"in the sides alone":         `{"prompt": "q", "chosen": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}, {"role": "assistant", "content": "good"}], "rejected": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}, {"role": "assistant", "content": "bad"}]}`,
+		"instruction, with no input": `{"instruction": "q", "chosen": "good", "rejected": "bad", "system": "s"}`,
+	} {
+		f := pairs(t, "dpo", row)
+		if got := shown(t, f, f.mustOpen(t).Train, 0); !slices.Equal(got, pair) {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	for name, row := range map[string]string{
+		"beside messages":       `{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "label": true, "system": "s"}`,
+		"beside conversations":  `{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}], "label": true, "system": "s"}`,
+		"beside a prompt":       `{"prompt": "q", "completion": "a", "label": true, "system": "s"}`,
+		"beside an instruction": `{"instruction": "q", "output": "a", "label": true, "system": "s"}`,
+	} {
+		f := pairs(t, "kto", row)
+		if got := shown(t, f, f.mustOpen(t).Train, 0); !slices.Equal(got, []string{"<begin><system>s<end><user>q<end><assistant>[a<end>]"}) {
+			t.Errorf("labelled, %s: got %q", name, got)
+		}
+	}
+	for row, want := range map[string]string{
+		`{"prompt": [{"role": "system", "content": "r"}, {"role": "user", "content": "q"}], "chosen": "a", "rejected": "b", "system": "s"}`: "rows.jsonl:1: system: stands beside another system message",
+		`{"prompt": "q", "chosen": "a", "rejected": "b", "system": 1}`:                                                                      "rows.jsonl:1: system: a number where text is due",
+		`{"instruction": "q", "chosen": "a", "rejected": "b", "history": [["x", "y"]]}`:                                                     "rows.jsonl:1: history: not read in preference rows; write the earlier turns as messages, in prompt",
+		`{"prompt": "q", "chosen": "", "rejected": "b", "system": "s"}`:                                                                     "rows.jsonl:1: chosen: empty; a pair needs both completions",
+		`{"prompt": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {}}}]}, {"role": "tool", "content": "4"}], "chosen": "a", "rejected": "b", "system": "s"}`: "rows.jsonl:1: prompt.1.tool_calls: the template cannot render it",
+	} {
+		if _, err := pairs(t, "dpo", row).open(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", row, err, want)
+		}
+	}
+	f := pairs(t, "dpo", `{"prompt": "q", "chosen": "a", "rejected": "b", "system": "s"}`)
+	f.tpl = byteTemplate(t, recipe.Chat{Template: "none"})
+	if _, err := f.open(); err == nil || !strings.Contains(err.Error(), "rows.jsonl:1: system: chat.template: none writes no roles") {
+		t.Errorf("without roles: %v", err)
+	}
+}
+
 func TestWholeTextsAreAPairWithoutRoles(t *testing.T) {
 	f := pairs(t, "dpo", `{"chosen": "Human: hi Assistant: hello", "rejected": "Human: hi Assistant: hell"}`)
 	f.tpl = byteTemplate(t, recipe.Chat{Template: "none"})
@@ -123,6 +169,8 @@ func TestLabelledRows(t *testing.T) {
 		"a prompt and a completion": `{"prompt": "q", "completion": "a", "label": true}`,
 		"messages":                  `{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "label": true}`,
 		"from and value":            `{"messages": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}], "label": true}`,
+		"conversations":             `{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}], "label": true}`,
+		"an instruction":            `{"instruction": "q", "input": "", "output": "a", "label": true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := pairs(t, "kto", row, strings.Replace(row, "true", "false", 1))
@@ -216,5 +264,39 @@ func TestPairsAreCutAlike(t *testing.T) {
 		if _, _, err := open(c.how, c.most); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.how, err, c.want)
 		}
+	}
+}
+
+// A label is of a whole completion: it is never cut.
+func TestLabelledCompletionsAreNotCut(t *testing.T) {
+	open := func(overlong string, most int) (*fixture, *Data, error) {
+		f := pairs(t, "kto", `{"prompt": "abcdef", "completion": "good", "label": true}`, `{"prompt": "q", "completion": "x", "label": false}`)
+		f.r.Dataset.Overlong, f.r.Dataset.MaxLength = overlong, most
+		data, err := f.open()
+		return f, data, err
+	}
+	f, data, err := open("keep_end", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, f, data.Train, 0); data.Cut != 1 || !slices.Equal(got, []string{"def<end><assistant>[good<end>]"}) {
+		t.Errorf("keep_end, %d cut: got %q", data.Cut, got)
+	}
+	for how, want := range map[string]string{
+		"keep_start": "keep_start would cut the completion, and the label is of all of it",
+		"keep_end":   "10 tokens too many, and the prompt has 10: what is left would be a cut completion, and the label is of all of it; raise dataset.max_length",
+	} {
+		if _, _, err := open(how, 5); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", how, err, want)
+		}
+	}
+}
+
+// Columns that say the label under another name are mapped in every shape.
+func TestFieldsOfLabelledRows(t *testing.T) {
+	f := pairs(t, "kto", `{"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}], "kto_tag": false}`)
+	f.r.Dataset.Train[0].Fields = map[string]recipe.Field{"label": {Columns: []string{"kto_tag"}}}
+	if got := shown(t, f, f.mustOpen(t).Train, 0); !slices.Equal(got, []string{"<begin><user>q<end><assistant>[a<end>]"}) {
+		t.Errorf("got %q", got)
 	}
 }

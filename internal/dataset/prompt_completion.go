@@ -24,6 +24,9 @@ func encodePromptCompletion(s *source, row value, t *chat.Template) ([]chat.Exam
 	if t.HasRoles() {
 		return encodeTurns(s, p, c, row, t, []chat.Message{{Role: "user", Content: prompt, Given: true}, {Role: "assistant", Content: completion}})
 	}
+	if f := s.noSystem(row); f != nil {
+		return nil, f
+	}
 	exs, err := t.PromptCompletion(prompt, completion)
 	if err != nil {
 		return nil, fromChat(err, func(i int, _ string) string { return [2]string{p.String(), c.String()}[min(max(i, 0), 1)] })
@@ -33,11 +36,7 @@ func encodePromptCompletion(s *source, row value, t *chat.Template) ([]chat.Exam
 
 // encodeTurns encodes a prompt and a completion that are text, with the tools and documents of the row.
 func encodeTurns(s *source, p, c *column, row value, t *chat.Template, ms []chat.Message) ([]chat.Example, *fault) {
-	conv, f := s.conversation(row, ms)
-	if f != nil {
-		return nil, f
-	}
-	return render(t, conv, func(i int, field string) string {
+	return s.encoded(row, ms, t, func(i int, field string) string {
 		if i < 0 {
 			return s.place(p.String(), i, field)
 		}
@@ -61,11 +60,7 @@ func encodeSides(s *source, p, c *column, row value, t *chat.Template) ([]chat.E
 	if len(rest) == 0 {
 		return nil, bad(c.String(), "empty; a completion needs a message")
 	}
-	conv, f := s.conversation(row, append(given, rest...))
-	if f != nil {
-		return nil, f
-	}
-	return render(t, conv, func(i int, field string) string {
+	return s.encoded(row, append(given, rest...), t, func(i int, field string) string {
 		if i < len(given) {
 			return s.place(p.String(), i, field)
 		}
