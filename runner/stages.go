@@ -100,8 +100,8 @@ func (r *run) train(ctx, stop context.Context) error {
 	s.start(func() error { return r.collect(ctx, flights, slots) })
 	err := cmp.Or(s.wait(), broke, unready, r.ledger.tainted())
 	r.ledger.waits.Wait()
-	if err == nil && r.doneSteps() < r.until && !r.early.stopped() {
-		err = context.Cause(stop)
+	if why := context.Cause(stop); err == nil && (r.doneSteps() < r.until && !r.early.stopped() || errors.Is(why, ErrUnscored)) {
+		err = why
 	}
 	return err
 }
@@ -264,6 +264,7 @@ func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error 
 		r.tell(Event{Kind: WarnEvent, Done: rec.Done, Text: fmt.Sprintf("step %d is %s", rec.Done, text)})
 	}
 	r.tell(Event{Kind: StepEvent, Done: rec.Done, Text: text, Metrics: rec.Metrics})
+	r.sow(f)
 	return nil
 }
 
