@@ -84,6 +84,7 @@ type run struct {
 	copies    *copies
 	savedAt   time.Time               // of the last training checkpoint submitted; submit's alone
 	lastStep  time.Time               // when the last step landed; collect's alone
+	asked     context.Context         // ends when the run is asked to stop
 	leave     context.CancelCauseFunc // asks for an orderly end of this stretch, and says why
 	fruitless fruitless
 	speed     speed // of the newest steps; collect's alone
@@ -260,7 +261,7 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	}
 	watched, halt := context.WithCancelCause(stop)
 	defer halt(nil)
-	r.leave = halt
+	r.asked, r.leave = watched, halt
 	closing := r.lease.watch(ctx, halt)
 	defer closing()
 	if err := r.gradient.begin(ctx, watched, r); err != nil {

@@ -179,6 +179,8 @@ func (r *run) submit(ctx context.Context, in <-chan ready, out chan<- *flight, s
 		if err := r.launch(ctx, f, p); err != nil {
 			if f.optim != nil { // the step itself is under way
 				pass(ctx, out, f)
+			} else if isHalted(err) { // its loss is not waited for, and nothing of it is trained
+				return nil
 			}
 			return err
 		}
