@@ -23,10 +23,11 @@ const mostSampling = 16
 // sample is the stage that draws the rollout batches of this life, in order. How it ends is in f.
 func (f *fromRollouts) sample(ctx context.Context) {
 	err := caught(func() error { return f.sampleAll(ctx) })
-	if errors.Is(err, errHalted) {
+	halted := errors.Is(err, errHalted)
+	if halted {
 		err = nil
 	}
-	f.change(func() { f.over, f.err = true, err })
+	f.change(func() { f.over, f.left, f.err = true, f.left || halted, err })
 }
 
 func (f *fromRollouts) sampleAll(ctx context.Context) error {

@@ -213,6 +213,9 @@ func (r *run) followEval(ctx context.Context, f *flight, done int) error {
 				err = r.evaluated(ctx, measure, done, updates)
 			}
 		}
+		if isHalted(err) {
+			return r.uncounted(done)
+		}
 		return r.harmless(done, "evaluate", err)
 	})
 	return nil

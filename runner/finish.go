@@ -26,7 +26,7 @@ func (r *run) finish(ctx context.Context, err error) error {
 	if done == r.past.begun().Done || ctx.Err() != nil || r.ledger.tainted() != nil {
 		return err
 	}
-	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !r.between(done, err) {
+	if err != nil && !errors.Is(err, ErrInterrupted) && !errors.Is(err, ErrBudget) && !errors.Is(err, ErrDrift) && !errors.Is(err, ErrUnscored) && !r.between(done, err) {
 		return err
 	}
 	if !r.isSaved(done, "training") {

@@ -25,7 +25,9 @@ func (r *run) grade(ctx context.Context, p dataset.Prompt, members []rollout.Mem
 	if r.in.distils() {
 		return nil, nil
 	}
-	graded, err := r.in.Graders.Set.Grade(ctx, all)
+	short, free := r.brief(ctx)
+	defer free()
+	graded, err := r.in.Graders.Set.Grade(short, all)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ type Batch struct {
 	Losses []loss.Loss
 	// Empty says why nothing of the step is trained; empty where something is.
 	Empty string
+	// Unscored is why no completion of the rollout batch has a reward, which is why the step is Empty; else empty.
+	Unscored string
 }
 
 // batches gives the data of a step: the same step, the same batch, in any life. release returns once nothing needs the

@@ -50,6 +50,9 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		case r.in.Unjudged:
 			maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
 		}
+	} else if isHalted(err) {
+		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error { return r.uncounted(done) })
+		return nil
 	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
 		return err
 	}

@@ -19,6 +19,8 @@ type local struct {
 	most     int         // sequences a request; 0: any number
 	compares bool        // its rows are pairs or labelled
 	length   int         // tokens of a row; companions that are longer lose the start of their prompt
+	// brief bounds the wait for a loss that is a program, as that of the run.
+	brief func(context.Context) (context.Context, func())
 }
 
 // check: once a step is done, what the reference has not said is never said. Which weights a resource has where the recipe
@@ -190,7 +192,9 @@ func (g local) eval(ctx context.Context, q loss.Question, now [][]float64, step 
 		return loss.Result{}, fmt.Errorf("the service scored %d sequences of %d", len(now), len(step))
 	}
 	if l, ok := g.loss.(*loss.Command); ok {
-		return l.Ask(ctx, q, now, step)
+		short, free := g.brief(ctx)
+		defer free()
+		return l.Ask(short, q, now, step)
 	}
 	return g.loss.Eval(now, step)
 }

@@ -24,7 +24,7 @@ func (r *run) newGradient() gradient {
 	if loop != loss.Preference && loop != loss.Distillation {
 		return remote{l.Params}
 	}
-	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe)}
+	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe), brief: r.brief}
 	if r.in.distils() {
 		g.loss = l.Params.(*loss.ReverseKL).Reduced(l.Reduction)
 		return g

@@ -158,6 +158,8 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 	if len(data) == 0 {
 		if b.Empty = nothing(d.groups, ro.Minibatches); f.r.in.distils() {
 			b.Empty = "nothing to train on: every completion was cut, and rollout.truncated masks those"
+		} else {
+			b.Unscored = unscored(d.groups)
 		}
 		return b, nil
 	}

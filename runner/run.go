@@ -77,16 +77,19 @@ type run struct {
 	reason    string      // why the next session is opened, where leaveOut is it
 	settledAt *int        // steps done when what was in doubt was settled last, nil before
 
-	from     int // first step of this stretch
-	until    int // one past the last step of this life
-	had      had
-	early    *earlyStop
-	copies   *copies
-	savedAt  time.Time // of the last training checkpoint submitted; submit's alone
-	lastStep time.Time // when the last step landed; collect's alone
-	speed    speed     // of the newest steps; collect's alone
-	begun    time.Time
-	why      string // of the stops: the outcome
+	from      int // first step of this stretch
+	until     int // one past the last step of this life
+	had       had
+	early     *earlyStop
+	copies    *copies
+	savedAt   time.Time               // of the last training checkpoint submitted; submit's alone
+	lastStep  time.Time               // when the last step landed; collect's alone
+	asked     context.Context         // ends when the run is asked to stop
+	leave     context.CancelCauseFunc // asks for an orderly end of this stretch, and says why
+	fruitless fruitless
+	speed     speed // of the newest steps; collect's alone
+	begun     time.Time
+	why       string // of the stops: the outcome
 
 	mu      sync.Mutex // guards past and summary, once the stages run
 	summary Summary
@@ -258,6 +261,7 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	}
 	watched, halt := context.WithCancelCause(stop)
 	defer halt(nil)
+	r.asked, r.leave = watched, halt
 	closing := r.lease.watch(ctx, halt)
 	defer closing()
 	if err := r.gradient.begin(ctx, watched, r); err != nil {
@@ -279,6 +283,9 @@ func (r *run) stretch(ctx, stop context.Context) error {
 	quiet()
 	if err == nil && r.doneSteps() < len(r.plan.Rates) && !r.early.stopped() {
 		err = fmt.Errorf("%w: limits.max_steps %d of this life", ErrBudget, *r.in.Recipe.Limits.MaxSteps)
+	}
+	if err == nil {
+		r.tellFruitless()
 	}
 	return r.finish(ctx, err)
 }

@@ -100,8 +100,8 @@ func (r *run) train(ctx, stop context.Context) error {
 	s.start(func() error { return r.collect(ctx, flights, slots) })
 	err := cmp.Or(s.wait(), broke, unready, r.ledger.tainted())
 	r.ledger.waits.Wait()
-	if err == nil && r.doneSteps() < r.until && !r.early.stopped() {
-		err = context.Cause(stop)
+	if why := context.Cause(stop); err == nil && (r.doneSteps() < r.until && !r.early.stopped() || errors.Is(why, ErrUnscored)) {
+		err = why
 	}
 	return err
 }
@@ -179,6 +179,8 @@ func (r *run) submit(ctx context.Context, in <-chan ready, out chan<- *flight, s
 		if err := r.launch(ctx, f, p); err != nil {
 			if f.optim != nil { // the step itself is under way
 				pass(ctx, out, f)
+			} else if isHalted(err) { // its loss is not waited for, and nothing of it is trained
+				return nil
 			}
 			return err
 		}
@@ -267,6 +269,7 @@ func (r *run) land(ctx context.Context, f *flight, slots <-chan struct{}) error 
 		r.tell(Event{Kind: WarnEvent, Done: rec.Done, Text: fmt.Sprintf("step %d is %s", rec.Done, text)})
 	}
 	r.tell(Event{Kind: StepEvent, Done: rec.Done, Text: text, Metrics: rec.Metrics})
+	r.sow(f)
 	return nil
 }
 

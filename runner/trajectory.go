@@ -91,7 +91,9 @@ func (t *trajectory) play(ctx, wanted context.Context) error {
 
 // attempt plays from reset to the end.
 func (t *trajectory) attempt(ctx, wanted context.Context, attempt int) error {
-	scene, episode, err := t.r.in.Env.Reset(wanted, rollout.Opening{Episode: t.name, Seed: t.seed, Row: orNull(t.p.Row), Target: orNull(t.p.Target), Prompt: t.p.Asked}, attempt)
+	short, free := t.r.brief(wanted)
+	defer free()
+	scene, episode, err := t.r.in.Env.Reset(short, rollout.Opening{Episode: t.name, Seed: t.seed, Row: orNull(t.p.Row), Target: orNull(t.p.Target), Prompt: t.p.Asked}, attempt)
 	if err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (t *trajectory) attempt(ctx, wanted context.Context, attempt int) error {
 		if err := t.sample(ctx, wanted, t.index+attempt*turns+turn); err != nil {
 			return err
 		}
-		over, err := t.step(wanted, turn, turn == turns-1)
+		over, err := t.step(short, turn, turn == turns-1)
 		if err != nil || over {
 			return err
 		}
