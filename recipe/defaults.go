@@ -12,7 +12,8 @@ var loopDefaults = map[string]map[loss.Loop]string{
 	"lr_schedule.type": {
 		loss.Supervised: "linear", loss.Preference: "linear", loss.Reinforcement: "constant", loss.Distillation: "constant",
 	},
-	"train.batch_size": {loss.Supervised: "128", loss.Preference: "32"},
+	"eval.sampling_params": {loss.Supervised: "null", loss.Preference: "null", loss.Reinforcement: "{}", loss.Distillation: "{}"},
+	"train.batch_size":     {loss.Supervised: "128", loss.Preference: "32"},
 	"compute_config.num_generator_replicas": {
 		loss.Supervised: "0", loss.Preference: "0", loss.Reinforcement: "1", loss.Distillation: "1",
 	},

@@ -52,6 +52,7 @@ func TestHashSeesWhatDecidesTheResult(t *testing.T) {
 		"init_from.checkpoint_id":  {"init_from={checkpoint_id: a, run: null, step: null}"},
 		"base_weights_ref":         {"base_weights_ref=together://ml_other"},
 		"eval.every":               {"eval.every=99"},
+		"eval.sampling_params":     {"eval.sampling_params={max_tokens: 3}", "compute_config.num_generator_replicas=1"},
 		"dataset.train.0.format":   {"dataset.train.0.format=text"},
 	}
 	skip := map[string]bool{"version": true, "extends": true, "loss.type": true, "loss.params": true,

@@ -9,7 +9,7 @@ func merge(base, over *node) *node {
 		return over
 	}
 	if was, is := lossType(base), lossType(over); is != "" && LoopOf(is) != "" && LoopOf(is) != LoopOf(was) {
-		base = leaveLoop(base, root, LoopOf(is), over.src.layer)
+		base = leaveLoop(base, root, LoopOf(was), LoopOf(is), over.src.layer)
 	}
 	return mergeAt(root, base, over)
 }
@@ -94,8 +94,9 @@ func known(k *Key, typ, name string) bool {
 	return true
 }
 
-// leaveLoop drops the keys that have no effect in a loop, but for what stands in layers from layer up.
-func leaveLoop(n *node, k *Key, l loss.Loop, layer int) *node {
+// leaveLoop drops the keys that have no effect in the loop is, or were of the samples that the loop was trains on, but for what
+// stands in layers from layer up.
+func leaveLoop(n *node, k *Key, was, is loss.Loop, layer int) *node {
 	if n.shape != mapping || k == nil || k.Kind != Mapping {
 		return n
 	}
@@ -103,10 +104,10 @@ func leaveLoop(n *node, k *Key, l loss.Loop, layer int) *node {
 	out.pairs = nil
 	for _, p := range n.pairs {
 		c := k.child(p.name)
-		if c != nil && !c.In(l) {
+		if c != nil && (!c.In(is) || ofSamples[c.Path] && !ofRows(was) && ofRows(is)) {
 			p.value = upper(p.value, layer)
 		} else {
-			p.value = leaveLoop(p.value, c, l, layer)
+			p.value = leaveLoop(p.value, c, was, is, layer)
 		}
 		if p.value != nil {
 			out.pairs = append(out.pairs, p)

@@ -56,8 +56,9 @@ type Recipe struct {
 	Train Train `yaml:"train"`
 	// Rollout says how completions are sampled.
 	Rollout *Rollout `yaml:"rollout" default:"{}" null:"false" loop:"reinforcement,distillation"`
-	// Reward lists the graders; their weighted sum is the reward. Required, unless rollout.env pays by itself.
-	Reward []Reward `yaml:"reward" loop:"reinforcement"`
+	// Reward lists the graders; their weighted sum is the reward. Required in reinforcement, unless rollout.env pays by itself. In the
+	// loops that train on rows they grade what evaluations sample, and train nothing: eval.sampling_params.
+	Reward []Reward `yaml:"reward" loop:"supervised,preference,reinforcement"`
 	// Advantage turns rewards into advantages.
 	Advantage *Advantage `yaml:"advantage" default:"{}" null:"false" loop:"reinforcement"`
 	// Reference is the frozen policy; in reinforcement only beside a KL term (loss.params.beta or advantage.kl_coef).
@@ -460,9 +461,10 @@ type Eval struct {
 	// EarlyStop ends the run when a metric has not improved; null is off.
 	EarlyStop *EarlyStop `yaml:"early_stop"`
 	// GroupSize in completions a prompt; k > 1 needs a temperature and adds pass@k.
-	GroupSize int `yaml:"group_size" default:"1" validate:"gte=1" loop:"reinforcement,distillation"`
-	// SamplingParams: temperature 0.0, the rest as in rollout.
-	SamplingParams *Sampling `yaml:"sampling_params" default:"{}" null:"false" loop:"reinforcement,distillation"`
+	GroupSize int `yaml:"group_size" default:"1" validate:"gte=1"`
+	// SamplingParams: temperature 0.0, the rest as in rollout. A loop that trains on rows has none, and its evaluations sample
+	// nothing; given, with generators, they also complete each held-out row from what stands before its last trained answer.
+	SamplingParams *Sampling `yaml:"sampling_params"`
 }
 
 // EarlyStop ends the run when Metric has not improved for Patience evaluations.

@@ -23,6 +23,7 @@ func (d *decoder) rules(n *node) {
 	if d.r.Rollout != nil {
 		d.rollouts(n)
 	}
+	d.examined(n)
 	if d.loop == loss.Preference && d.r.Train.Lookahead > 1 {
 		d.refuse("train.lookahead", "must be at most 1 with %s: its forward pass needs the weights of the step before, got %d", d.r.Loss.Type, d.r.Train.Lookahead)
 	}
@@ -129,6 +130,9 @@ func (d *decoder) cadence() {
 		}
 		if e.Limit != nil {
 			d.refuse("eval.limit", way)
+		}
+		if e.SamplingParams != nil && ofRows(d.loop) {
+			d.refuse("eval.sampling_params", way)
 		}
 	}
 	needs := map[string]string{}

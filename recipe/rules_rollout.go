@@ -33,16 +33,33 @@ func (d *decoder) rollouts(n *node) {
 		d.refuse("rollout.truncated_buffer", "must be at most max_tokens (%d), got %d", p.MaxTokens, r.TruncatedBuffer)
 	}
 	d.stops(n.get("rollout").get("sampling_params"), "rollout.sampling_params")
-	d.stops(n.get("eval").get("sampling_params"), "eval.sampling_params")
-	if e := d.r.Eval; e.GroupSize > 1 && e.SamplingParams != nil && e.SamplingParams.Temperature == 0 && d.sound("eval.sampling_params") {
-		d.refuse("eval.group_size", "%d greedy completions are all the same; give eval.sampling_params.temperature", e.GroupSize)
-	}
 	d.env()
 	d.teacher()
 	if d.loop == loss.Reinforcement {
 		d.groups()
-		d.rewards()
+		if len(d.r.Reward) == 0 && d.r.Rollout.Env == nil && d.sound("reward") && d.sound("rollout.env") {
+			d.add(d.r.At("reward"), "reward", "missing; a list of graders as [{type: math_equal}]")
+		}
 		d.beside()
+	}
+}
+
+// examined are the rules of evaluations that sample, and of what they are graded by.
+func (d *decoder) examined(n *node) {
+	d.rewards()
+	e := d.r.Eval
+	if e.SamplingParams == nil {
+		if d.r.Rollout != nil && d.loop != "" {
+			d.refuse("eval.sampling_params", "null is not allowed here: what is held out are prompts, which an evaluation samples; leave the key out for its default")
+		}
+		return
+	}
+	d.stops(n.get("eval").get("sampling_params"), "eval.sampling_params")
+	if e.GroupSize > 1 && e.SamplingParams.Temperature == 0 && d.sound("eval.sampling_params") {
+		d.refuse("eval.group_size", "%d greedy completions are all the same; give eval.sampling_params.temperature", e.GroupSize)
+	}
+	if ofRows(d.loop) && d.r.Compute.NumGeneratorReplicas == 0 {
+		d.refuse("eval.sampling_params", "samples completions, which takes a generator: give compute_config.num_generator_replicas, at least 1, or null here")
 	}
 }
 
@@ -120,9 +137,6 @@ func (d *decoder) beside() {
 }
 
 func (d *decoder) rewards() {
-	if len(d.r.Reward) == 0 && d.r.Rollout.Env == nil && d.sound("reward") && d.sound("rollout.env") {
-		d.add(d.r.At("reward"), "reward", "missing; a list of graders as [{type: math_equal}]")
-	}
 	for i, w := range d.r.Reward {
 		key := "reward." + strconv.Itoa(i)
 		if w.Clip != nil && w.Clip[0] >= w.Clip[1] {

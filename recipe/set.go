@@ -73,7 +73,7 @@ func leaveOldLoop(n *node, s *setting, v *node) *node {
 	if is == "" || LoopOf(is) == "" || LoopOf(is) == LoopOf(lossType(n)) {
 		return n
 	}
-	return leaveLoop(n, root, LoopOf(is), s.src.layer)
+	return leaveLoop(n, root, LoopOf(lossType(n)), LoopOf(is), s.src.layer)
 }
 
 // keyOf walks the schema along the path; a step that it has not is a problem, and nil.

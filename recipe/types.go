@@ -175,9 +175,17 @@ func (d *decoder) consistent(kind any, at diag.Pos, key string) {
 	}
 }
 
-// evalSampling starts from what rollout samples with, greedy.
+// evalSampling starts from what rollout samples with, greedy. Where there is no rollout, from what its keys have by default.
 func (d *decoder) evalSampling(n *node, at diag.Pos, key string, k *Key, v reflect.Value) {
 	d.strict(n, key, k, k.Keys)
+	if ofRows(d.loop) {
+		own := *root.child("rollout").child("sampling_params")
+		d.fill(n, at, key, k, own.Keys, v, "")
+		if n.get("temperature") == nil {
+			v.Addr().Interface().(*Sampling).Temperature = 0
+		}
+		return
+	}
 	if d.r.Rollout != nil {
 		v.Set(reflect.ValueOf(d.r.Rollout.SamplingParams))
 	}

@@ -18,6 +18,14 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 		return fmt.Sprintf("is a key of type %s; the type here is %s", strings.Join(k.Types, ", "), typ)
 	}
 	switch k.Path {
+	case "eval.group_size":
+		if ofRows(d.loop) && !gives(n, "sampling_params") {
+			return "has no effect: evaluations sample nothing; give eval.sampling_params"
+		}
+	case "reward":
+		if ofRows(d.loop) && !gives(n.get("eval"), "sampling_params") {
+			return fmt.Sprintf("has no effect with loss %s, which trains on rows: rewards grade what evaluations sample then; give eval.sampling_params", d.r.Loss.Type)
+		}
 	case "loss.reduction":
 		if d.loop != "" && reductionOf(d.r.Loss.Type) == "" {
 			return noReduction(d.r.Loss.Type)
@@ -39,6 +47,18 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 		}
 	}
 	return ""
+}
+
+// ofRows says that a loop trains on rows, and samples only where eval.sampling_params says so.
+func ofRows(l loss.Loop) bool { return l == loss.Supervised || l == loss.Preference }
+
+// ofSamples are the keys that say in such a loop how completions are sampled and graded which are not trained.
+var ofSamples = map[string]bool{"reward": true, "eval.group_size": true, "eval.sampling_params": true}
+
+// gives says that the mapping n has something at name.
+func gives(n *node, name string) bool {
+	v := n.get(name)
+	return v != nil && !v.null
 }
 
 // wayToReference is how a loss comes to a reference, where a parameter decides it.
@@ -69,5 +89,6 @@ func loops(ls []loss.Loop) string {
 	for i, l := range ls {
 		s[i] = string(l)
 	}
-	return strings.Join(s, " and ")
+	last := len(s) - 1
+	return strings.TrimPrefix(strings.Join(s[:last], ", ")+" and ", " and ") + s[last]
 }

@@ -16,6 +16,9 @@ func isTemplateFile(value string) bool {
 func (r *Recipe) Values() map[string]string {
 	out := map[string]string{}
 	for _, l := range r.lines() {
+		if l.key == "eval.sampling_params" { // null: nothing is sampled, as if there were no such key
+			continue
+		}
 		if !l.head && !r.isBeside(l.k.Path) && !r.isSchemaFile(l) {
 			out[l.key] = l.text
 		}

@@ -55,7 +55,7 @@ func (in *Inputs) Check(p *Plan, models []Model) (Chosen, diag.List) {
 	if in.samples() && r.Compute.NumGeneratorReplicas == 0 {
 		l.Add(r.At("compute_config.num_generator_replicas"), "compute_config.num_generator_replicas", "0: nothing samples then, and %s trains on samples; use 1", r.Loss.Type)
 	}
-	if in.samples() && cfg.Generator != nil {
+	if (in.samples() || in.examines()) && cfg.Generator != nil {
 		in.checkContext(cfg.Generator.ContextLength, m.Name, &l)
 	}
 	if r.Compute.NumGeneratorReplicas > 0 && cfg.Generator == nil {
@@ -147,30 +147,33 @@ func (in *Inputs) checkContext(context int, name string, l *diag.List) {
 	if context <= 0 {
 		return
 	}
-	for _, x := range []struct {
-		set *dataset.Set
-		key string
-		max int
-	}{
-		{in.Train, "rollout.sampling_params.max_tokens", in.Recipe.Rollout.SamplingParams.MaxTokens},
-		{in.Held, "eval.sampling_params.max_tokens", in.Recipe.Eval.SamplingParams.MaxTokens},
-	} {
-		if x.set == nil {
-			continue
-		}
-		longest := 0
-		for i := range x.set.Len() {
-			n, _ := x.set.Count(i)
-			longest = max(longest, n)
-		}
+	hold := func(longest, sampled int, key string) {
 		if in.reworded {
 			longest = max(longest, in.Recipe.Dataset.MaxLength)
 		}
-		if longest+x.max > context {
-			l.Add(in.Recipe.At(x.key), x.key, "the longest prompt has %d tokens, and with %d sampled ones that is more than the context of %s, %d: use at most %d, or a smaller dataset.max_length",
-				longest, x.max, name, context, max(1, context-longest))
+		if longest+sampled > context {
+			l.Add(in.Recipe.At(key), key, "the longest prompt has %d tokens, and with %d sampled ones that is more than the context of %s, %d: use at most %d, or a smaller dataset.max_length",
+				longest, sampled, name, context, max(1, context-longest))
 		}
 	}
+	const held = "eval.sampling_params.max_tokens"
+	if in.examines() {
+		hold(in.longestHeld, in.Recipe.Eval.SamplingParams.MaxTokens, held)
+		return
+	}
+	hold(longestPrompt(in.Train), in.Recipe.Rollout.SamplingParams.MaxTokens, "rollout.sampling_params.max_tokens")
+	if in.Held != nil {
+		hold(longestPrompt(in.Held), in.Recipe.Eval.SamplingParams.MaxTokens, held)
+	}
+}
+
+// longestPrompt is the tokens of the longest of a set of prompts.
+func longestPrompt(s *dataset.Set) (longest int) {
+	for i := range s.Len() {
+		n, _ := s.Count(i)
+		longest = max(longest, n)
+	}
+	return longest
 }
 
 // checkLengths names the rows that are longer than a sample may be. A sample of n tokens sends n - 1 of them.

@@ -249,7 +249,7 @@ func (r *run) ask(ctx, wanted context.Context, q question) ([]rollout.Group, []s
 		}
 	}
 	if 2*unsampled > len(groups) {
-		return nil, nil, fmt.Errorf("%d of %d prompts were not sampled, each asked for %d times", unsampled, len(groups), q.tries)
+		return nil, nil, fmt.Errorf("%d of %d prompts were %w, each asked for %d times", unsampled, len(groups), errUnsampled, q.tries)
 	}
 	return groups, places, grader.Healthy(all)
 }
@@ -340,6 +340,11 @@ func (r *run) sampled(ctx, wanted context.Context, s slot, op Sample, q question
 	return rollout.Samples{}, errUnsampled
 }
 
+// pipelined says that a sync may end before its weights are served.
+func (in *Inputs) pipelined() bool {
+	return in.Recipe.Rollout != nil && in.Recipe.Rollout.WeightSyncType == "pipeline"
+}
+
 // fits says why completions are not to be learnt from: there are others than were asked for, or other weights drew them.
 func (r *run) fits(all []rollout.Samples, op Sample, version int64) error {
 	if len(all) != 1 || len(all[0].Sequences) != op.N {
@@ -352,7 +357,7 @@ func (r *run) fits(all []rollout.Samples, op Sample, version int64) error {
 		return errors.New("the answer does not say which version of the weights has sampled")
 	}
 	for _, seg := range all[0].Segments {
-		if seg.Version == version || seg.Version > version && r.in.Recipe.Rollout.WeightSyncType == "pipeline" {
+		if seg.Version == version || seg.Version > version && r.in.pipelined() {
 			continue
 		}
 		return fmt.Errorf("sampled under version %d of the weights, and version %d is due", seg.Version, version)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"trainer/loss"
@@ -20,15 +21,23 @@ type had struct{ training, inference, evals map[int]bool }
 // witness, inference checkpoint, evaluation. What the journal already holds is not due.
 func (r *run) follow(ctx context.Context, f *flight, done int) error {
 	source, samples := r.batches.(*fromRollouts)
+	examines := r.in.examines() && r.evalsAt(done)
+	var under served
+	var unpublished error
 	if r.syncs(done) {
-		if err := r.batches.release(ctx, f.step); err != nil {
-			return err
+		err := r.batches.release(ctx, f.step)
+		switch {
+		case err != nil:
+		case examines:
+			under, unpublished = r.publish(ctx, f, done)
+		case samples:
+			if under, err = r.publish(ctx, f, done); err == nil {
+				source.published(under)
+			}
+		default:
+			err = r.followSync(ctx, f, done)
 		}
-		sync := r.followSync
-		if samples {
-			sync = func(ctx context.Context, f *flight, done int) error { return r.publish(ctx, f, source, done) }
-		}
-		if err := sync(ctx, f, done); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -42,13 +51,15 @@ func (r *run) follow(ctx context.Context, f *flight, done int) error {
 			return err
 		}
 	}
-	if r.evalsAt(done) && samples {
-		return r.followSampling(ctx, f, source, done)
+	switch {
+	case !r.evalsAt(done):
+		return nil
+	case samples:
+		return r.followSampling(ctx, f, source.serves(), done)
+	case examines:
+		return r.followBoth(ctx, f, under, unpublished, done)
 	}
-	if r.evalsAt(done) {
-		return r.followEval(ctx, f, done)
-	}
-	return nil
+	return r.followEval(ctx, f, done, nil)
 }
 
 // every says whether a cadence of n steps is due behind the done ones. Where a batch feeds several steps, one that falls
@@ -196,21 +207,22 @@ func (r *run) harmless(done int, doing string, err error) error {
 	return nil
 }
 
-// followEval submits the scoring of the held-out rows. Where no step is sent behind it, what fails is asked for again.
-func (r *run) followEval(ctx context.Context, f *flight, done int) error {
+// followEval submits the scoring of the held-out rows. Where no step is sent behind it, what fails is asked for again. The evaluation
+// has beside what is measured the metrics that beside gives once they are there; nil: there are no others.
+func (r *run) followEval(ctx context.Context, f *flight, done int, beside *map[string]float64) error {
 	measure, err := r.gradient.evals(ctx, r, done, f.updates)
 	if err != nil {
 		return err
 	}
 	f.evals = true
 	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
-		err := r.evaluated(ctx, measure, done, updates)
+		err := r.evaluated(ctx, measure, beside, done, updates)
 		for range harmlessTries - 1 {
 			if done < r.until || r.tainted() != nil || costs(failureOf(err), false) != askAgain {
 				break
 			}
 			if measure, err = r.gradient.evals(ctx, r, done, updates); err == nil {
-				err = r.evaluated(ctx, measure, done, updates)
+				err = r.evaluated(ctx, measure, beside, done, updates)
 			}
 		}
 		if isHalted(err) {
@@ -221,15 +233,15 @@ func (r *run) followEval(ctx context.Context, f *flight, done int) error {
 	return nil
 }
 
-// heldRows is how many of the held-out rows are scored.
-func (r *run) heldRows() int {
-	if r.in.Held == nil {
+// heldRows is how many of the held-out rows an evaluation looks at.
+func (in *Inputs) heldRows() int {
+	if in.Held == nil {
 		return 0
 	}
-	if l := r.in.Recipe.Eval.Limit; l != nil {
-		return min(r.in.Held.Len(), *l)
+	if l := in.Recipe.Eval.Limit; l != nil {
+		return min(in.Held.Len(), *l)
 	}
-	return r.in.Held.Len()
+	return in.Held.Len()
 }
 
 // heldOut reads the examples of the held-out rows from lo up to hi.
@@ -252,10 +264,13 @@ const evalLoss = "eval/loss"
 const trainLoss = "train/loss"
 
 // evaluated writes down what an evaluation has measured.
-func (r *run) evaluated(ctx context.Context, measure collect, done, updates int) error {
+func (r *run) evaluated(ctx context.Context, measure collect, beside *map[string]float64, done, updates int) error {
 	m, err := measure(ctx)
 	if err != nil {
 		return err
+	}
+	if beside != nil {
+		maps.Copy(m, *beside)
 	}
 	return r.judged(m, done, updates)
 }

@@ -18,8 +18,9 @@ const (
 	DownloadEvent EventKind = "download"
 	RetryEvent    EventKind = "retry"   // a request is tried again; Text says which and why
 	WarnEvent     EventKind = "warning" // Text
-	// SampleEvent: a completion of the rollout batch that the steps behind Done are trained on; Prompt as it was rendered, Text
-	// what was sampled, Metrics its reward, where it has one, advantage and tokens.
+	// SampleEvent: a completion of the rollout batch that the steps behind Done are trained on, or in a loop that trains on rows of the
+	// evaluation at Done; Prompt as it was rendered, Text what was sampled, Metrics its reward, where it has one, tokens and, where it
+	// is trained on, advantage.
 	SampleEvent EventKind = "completion"
 	EndEvent    EventKind = "end" // Text is the outcome (complete, interrupted, budget, failed), or "failed: why"
 )

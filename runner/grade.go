@@ -22,7 +22,7 @@ func (r *run) grade(ctx context.Context, p dataset.Prompt, members []rollout.Mem
 		all[i] = grader.Completion{Sample: fmt.Sprintf("%s.m%d", name, i), Prompt: p.Asked, Rendered: rendered, Text: m.Text,
 			Tokens: tokens, StopReason: string(m.Stop), Target: p.Target, Row: p.Row}
 	}
-	if r.in.distils() {
+	if r.in.distils() || r.in.Unjudged {
 		return nil, nil
 	}
 	short, free := r.brief(ctx)

@@ -92,7 +92,7 @@ func (g remote) evals(ctx context.Context, r *run, done, updates int) (collect, 
 	var ops []*operation
 	sum := 0.0
 	var ahead []loss.Datum // read, not yet submitted
-	for row, chunk, n, most := 0, 0, r.heldRows(), max(1, r.limits.MaxBatch); row < n || len(ahead) > 0; chunk++ {
+	for row, chunk, n, most := 0, 0, r.in.heldRows(), max(1, r.limits.MaxBatch); row < n || len(ahead) > 0; chunk++ {
 		for ; row < n && len(ahead) < most; row++ {
 			more, err := r.heldOut(row, row+1)
 			if err != nil {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -33,27 +34,13 @@ func sampledBy(r *recipe.Recipe) []string {
 }
 
 // followSampling samples the held-out prompts under the weights of done steps, which are served now and until it is over.
-func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollouts, done int) error {
-	d, err := r.examine(ctx, source, done)
-	var m map[string]float64
-	if err == nil {
-		var text []byte
-		if text, err = r.written(done, d); err != nil {
-			return fmt.Errorf("write down the evaluation: %w", err)
-		}
-		if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
-			return err
-		}
-		switch m = examined(d.groups, r.in.Recipe.Eval.GroupSize); {
-		case r.in.distils():
-			m = divergence(d.groups)
-		case r.in.Unjudged:
-			maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
-		}
-	} else if isHalted(err) {
+func (r *run) followSampling(ctx context.Context, f *flight, under served, done int) error {
+	m, err := r.examination(ctx, under, done)
+	if isHalted(err) {
 		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error { return r.uncounted(done) })
 		return nil
-	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
+	}
+	if breaks(err) {
 		return err
 	}
 	f.evals = true
@@ -63,7 +50,73 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 		}
 		return r.judged(m, done, updates)
 	})
+	r.forgetExamination(f)
 	return nil
+}
+
+// followBoth submits the scoring of the held-out rows, and completes them meanwhile under the weights of done steps. These are
+// served now, unless they could not be published, and no others are before it is over.
+func (r *run) followBoth(ctx context.Context, f *flight, under served, unpublished error, done int) error {
+	var m map[string]float64
+	if err := r.followEval(ctx, f, done, &m); err != nil {
+		return err
+	}
+	err := unpublished
+	if err == nil {
+		m, err = r.examination(ctx, under, done)
+	}
+	if breaks(err) {
+		return err
+	}
+	if err != nil {
+		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error {
+			if isHalted(err) {
+				return r.uncounted(done)
+			}
+			return r.unexamined(done, err)
+		})
+	}
+	r.forgetExamination(f)
+	return nil
+}
+
+// breaks says that what went wrong in an evaluation that samples ends the work in its session.
+func breaks(err error) bool {
+	return err != nil && (costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle)
+}
+
+// forgetExamination lets go of what was sampled, once the evaluation is written down: it is stored with its texts.
+func (r *run) forgetExamination(f *flight) {
+	f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error {
+		r.ledger.forget(func(s slot) bool { return s.kind == kindEvalSample && s.step == done })
+		return nil
+	})
+}
+
+// examination samples what is held out, stores it, and returns its metrics.
+func (r *run) examination(ctx context.Context, under served, done int) (map[string]float64, error) {
+	d, err := r.examine(ctx, under, done)
+	if err != nil {
+		return nil, err
+	}
+	text, err := r.written(done, d)
+	if err != nil {
+		return nil, fmt.Errorf("write down the evaluation: %w", err)
+	}
+	if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
+		return nil, err
+	}
+	if r.in.examines() {
+		r.show(done, d)
+	}
+	if r.in.distils() {
+		return divergence(d.groups), nil
+	}
+	m := examined(d.groups, r.in.Recipe.Eval.GroupSize)
+	if r.in.Unjudged {
+		maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
+	}
+	return m, nil
 }
 
 func evalFile(done, gen int) string {
@@ -72,27 +125,27 @@ func evalFile(done, gen int) string {
 
 // unexamined says what an evaluation without a result costs: a warning, unless the fault is ours.
 func (r *run) unexamined(done int, err error) error {
+	if errors.Is(err, errUnsampled) && !r.plan.Evaluates && r.tainted() == nil {
+		r.tell(Event{Kind: WarnEvent, Done: done, Text: fmt.Sprintf("evaluate: %v", err)})
+		return nil
+	}
 	if failureOf(err) == "" && r.tainted() == nil {
 		return fmt.Errorf("evaluate: %w", err)
 	}
 	return r.harmless(done, "evaluate", err)
 }
 
-func (r *run) examine(ctx context.Context, source *fromRollouts, done int) (*drawn, error) {
+func (r *run) examine(ctx context.Context, under served, done int) (*drawn, error) {
 	e := r.in.Recipe.Eval
-	n := r.in.Held.Len()
-	if e.Limit != nil {
-		n = min(n, *e.Limit)
-	}
-	rows := make([]int, n)
+	rows := make([]int, r.in.heldRows())
 	for i := range rows {
 		rows[i] = i
 	}
-	source.mu.Lock()
-	under := *source.live
-	source.mu.Unlock()
 	q := question{set: r.in.Held, kind: kindEvalSample, step: done, rows: rows, name: fmt.Sprintf("eval%d", done),
-		n: e.GroupSize, params: *e.SamplingParams, seeded: r.in.Recipe.Rollout.Seeded, under: under, tries: harmlessTries}
+		n: e.GroupSize, params: *e.SamplingParams, under: under, tries: harmlessTries}
+	if ro := r.in.Recipe.Rollout; ro != nil {
+		q.seeded = ro.Seeded
+	}
 	groups, places, err := r.ask(ctx, ctx, q)
 	if err != nil {
 		return nil, err

@@ -44,6 +44,8 @@ type Inputs struct {
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
 
+	longestHeld int // tokens of the longest prompt that an evaluation of rows samples of
+
 	missing  []string // what is not here and may not be fetched
 	reworded bool     // the environment changes prompts: they have up to dataset.max_length tokens, whatever those of the rows have
 }
@@ -59,6 +61,7 @@ const SandboxPrefix = "sandbox/"
 // fault, and an *Unfetched where all that is here is sound and something is not.
 func Open(ctx context.Context, r *recipe.Recipe, h *hub.Hub, sandbox bool) (*Inputs, error) {
 	in := &Inputs{Recipe: r, Sandbox: sandbox, StandIn: sandbox && !strings.HasPrefix(r.BaseModel, SandboxPrefix)}
+	in.Unjudged = in.examines() && len(r.Reward) == 0
 	problems := unbuilt(r)
 	if err := in.openTemplate(ctx, h, &problems); err != nil {
 		return nil, err
@@ -146,6 +149,15 @@ func measuredBy(r *recipe.Recipe) []string {
 		return []string{evalReverseKL}
 	case r.Rollout != nil:
 		return sampledBy(r)
+	case r.Eval.SamplingParams != nil && len(r.Reward) > 0:
+		return append(scoredBy(r), sampledBy(r)...)
+	}
+	return scoredBy(r)
+}
+
+// scoredBy are those of rows.
+func scoredBy(r *recipe.Recipe) []string {
+	switch {
 	case r.Loop() != loss.Preference, r.Loss.Type == "command":
 		return []string{evalLoss}
 	case r.Loss.Type == "kto":

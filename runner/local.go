@@ -149,7 +149,7 @@ func (g local) customs(ctx context.Context, s Session, b Batch, grads [][]float6
 
 // evals asks for the held-out rows, all of which make one value, as one step would.
 func (g local) evals(ctx context.Context, r *run, done, updates int) (collect, error) {
-	data, err := r.heldOut(0, r.heldRows())
+	data, err := r.heldOut(0, r.in.heldRows())
 	if err != nil {
 		return nil, err
 	}

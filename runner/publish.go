@@ -7,7 +7,7 @@ import (
 )
 
 // syncs says whether the weights of done steps are published: in a loop that samples, behind each rollout batch and where a
-// session begins; else at the two ends of a life.
+// session begins; else at the two ends of a life, and before an evaluation that samples.
 func (r *run) syncs(done int) bool {
 	switch {
 	case r.in.Recipe.Compute.NumGeneratorReplicas == 0:
@@ -15,28 +15,27 @@ func (r *run) syncs(done int) bool {
 	case r.in.samples():
 		return done%r.plan.perBatch() == 0 || done == r.gen.from.Done
 	}
-	return done == r.from || done == r.until
+	return done == r.from || done == r.until || r.in.examines() && r.evalsAt(done)
 }
 
 // publish makes the weights of done steps those that completions are sampled under, and waits until they are: what is
 // sampled before would be of older ones. What fails is asked for again, and then ends the run.
-func (r *run) publish(ctx context.Context, f *flight, source *fromRollouts, done int) error {
-	mode := r.in.Recipe.Rollout.WeightSyncType
+func (r *run) publish(ctx context.Context, f *flight, done int) (served, error) {
+	mode := "synchronous"
+	if ro := r.in.Recipe.Rollout; ro != nil {
+		mode = ro.WeightSyncType
+	}
 	for attempt := 0; ; attempt++ {
 		o, err := r.once(ctx, slot{step: done, kind: kindSync, attempt: attempt}, Sync{Mode: mode}, f.updates)
 		if err != nil {
-			return err
+			return served{}, err
 		}
 		res, err := o.wait(ctx)
 		if err == nil {
-			if err := r.applied(ctx, mode, res.Version); err != nil {
-				return err
-			}
-			source.published(served{done / source.per, f.updates, res.Version})
-			return nil
+			return served{done / r.plan.perBatch(), f.updates, res.Version}, r.applied(ctx, mode, res.Version)
 		}
 		if attempt = max(attempt, o.slot.attempt); attempt >= harmlessTries-1 || r.tainted() != nil || costs(failureOf(err), false) != askAgain {
-			return fmt.Errorf("publish the weights of step %d: %w", done, err)
+			return served{}, fmt.Errorf("publish the weights of step %d: %w", done, err)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (p *refPass) run(ctx context.Context) error {
 			return err
 		}
 	}
-	held, err := p.r.heldOut(0, p.r.heldRows())
+	held, err := p.r.heldOut(0, p.r.in.heldRows())
 	if err != nil {
 		return err
 	}

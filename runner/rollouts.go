@@ -59,6 +59,9 @@ func newRollouts(r *run, rows *fromRows) *fromRollouts {
 // samples says that the loop draws what it trains on.
 func (in *Inputs) samples() bool { return in.Recipe.Rollout != nil }
 
+// examines says that the loop trains on rows, and that its evaluations also sample.
+func (in *Inputs) examines() bool { return !in.samples() && in.Recipe.Eval.SamplingParams != nil }
+
 // distils says that what is drawn is learnt from by what a teacher makes of it, and has no rewards.
 func (in *Inputs) distils() bool { return in.Recipe.Loop() == loss.Distillation }
 
@@ -266,6 +269,13 @@ func (l *ledger) done(step int, kind string) *operation {
 		}
 	}
 	return nil
+}
+
+// serves is what the generators serve, once something is published.
+func (f *fromRollouts) serves() served {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *f.live
 }
 
 // published says what the generators serve from now on.

@@ -128,7 +128,7 @@ func Run(ctx, stop context.Context, in *Inputs, p *Plan, w World) (s Summary, er
 	if err := r.admit(); err != nil {
 		return Summary{}, err
 	}
-	if in.samples() && !in.distils() && in.Graders.Set == nil {
+	if (in.samples() || in.examines()) && !in.distils() && in.Graders.Set == nil {
 		return Summary{}, errors.New("the rewards of the recipe are not open")
 	}
 	if l, ok := in.Recipe.Loss.Params.(*loss.Command); ok && l.Call == nil {

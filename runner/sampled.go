@@ -213,8 +213,11 @@ func (in *Inputs) worth(m rollout.Member) map[string]float64 {
 		}
 		return map[string]float64{"reverse_kl": kl}
 	}
-	w := map[string]float64{"advantage": m.Advantage}
-	if m.Unscored == "" {
+	w := map[string]float64{}
+	if in.samples() {
+		w["advantage"] = m.Advantage
+	}
+	if m.Unscored == "" && !in.Unjudged {
 		w["reward"] = m.Reward
 	}
 	return w

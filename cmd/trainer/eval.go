@@ -78,8 +78,8 @@ func (a *app) evalJob(c *cli.Context) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.IsSet("out") && r.Rollout == nil {
-		return nil, &usage{fmt.Sprintf("trainer eval: --out: an evaluation of the %s loop samples nothing that could be written there; leave it out", r.Loop())}
+	if c.IsSet("out") && r.Rollout == nil && r.Eval.SamplingParams == nil {
+		return nil, &usage{fmt.Sprintf("trainer eval: --out: an evaluation of the %s loop samples nothing that could be written there unless eval.sampling_params says so; leave it out", r.Loop())}
 	}
 	if start == nil {
 		if start, err = runner.StartOf(r); err != nil {
@@ -163,7 +163,7 @@ func (a *app) evalRecipe(c *cli.Context, start *runner.Start) (*recipe.Recipe, e
 	switch {
 	case c.IsSet("attach"):
 		sets = append(sets, "model_resources_id="+c.String("attach"))
-	case r.Rollout == nil && r.ModelResourcesID == nil:
+	case r.Rollout == nil && r.Eval.SamplingParams == nil && r.ModelResourcesID == nil:
 		sets = append(sets, "compute_config.num_generator_replicas=0")
 	}
 	return recipe.Load(path, append(slices.Clone(given), sets...)...)

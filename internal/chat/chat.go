@@ -136,6 +136,17 @@ func (t *Template) Prompt(c Conversation) ([]int32, error) {
 	return ids, nil
 }
 
+// LastTrained is the index of the last message of the assistant that trains, -1 where there is none. What stands before it is, by
+// Prompt, what it would be sampled from.
+func (t *Template) LastTrained(c Conversation) int {
+	for i, w := range slices.Backward(t.mode.trained(c.Messages)) {
+		if w > 0 && c.Messages[i].Role == "assistant" {
+			return i
+		}
+	}
+	return -1
+}
+
 // Text renders text that has no roles: all of it is trained, and one end token behind it. The error is a *Fault.
 func (t *Template) Text(text string) (Example, error) {
 	if text == "" {

@@ -131,7 +131,7 @@ func (o *opener) fail(s *source, key, format string, a ...any) {
 func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source) ([]*source, error) {
 	var out []*source
 	for _, section := range sections {
-		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats()}
+		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats(), graded: len(o.r.Reward) > 0}
 		o.left[s] = &tally{}
 		out = append(out, s)
 		if section.Subset != nil && !strings.HasPrefix(section.Path, hub.Scheme) {

@@ -16,24 +16,39 @@ func encodePreference(s *source, row value, t *chat.Template) (rendered, *fault)
 	if !p.talks(row) && !c.talks(row) && !r.talks(row) {
 		return s.encodeTexts(p, c, r, row, t)
 	}
-	var given []chat.Message
-	var f *fault
-	if p.present(row) {
-		if given, f = turns(s, p, row, "user"); f != nil {
-			return rendered{}, f
-		}
+	given, chosen, rejected, before, f := s.talks(row)
+	if f != nil {
+		return rendered{}, f
 	}
 	out := rendered{desirable: true}
-	chosen, f := turns(s, c, row, "assistant")
-	if f != nil {
-		return rendered{}, f
+	for i, side := range [][]chat.Message{chosen, rejected} {
+		key := [2]*column{c, r}[i].String()
+		ex, f := s.encodeBehind(row, given, side, before, p.String(), key, t)
+		if f != nil {
+			return rendered{}, f
+		}
+		out.sides = append(out.sides, ex)
 	}
-	rejected, f := turns(s, r, row, "assistant")
-	if f != nil {
-		return rendered{}, f
+	return out, nil
+}
+
+// talks reads a pair of messages: those of its prompt, marked as given, of which the first ones, before in number, stand in the
+// prompt's column, and those of each side.
+func (s *source) talks(row value) (given, chosen, rejected []chat.Message, before int, f *fault) {
+	p, c, r := s.columns["prompt"], s.columns["chosen"], s.columns["rejected"]
+	if p.present(row) {
+		if given, f = turns(s, p, row, "user"); f != nil {
+			return nil, nil, nil, 0, f
+		}
 	}
-	before := len(given) // messages that stand in the prompt's column
-	n := 0               // that both sides begin with
+	if chosen, f = turns(s, c, row, "assistant"); f == nil {
+		rejected, f = turns(s, r, row, "assistant")
+	}
+	if f != nil {
+		return nil, nil, nil, 0, f
+	}
+	before = len(given)
+	n := 0 // that both sides begin with
 	for n < min(len(chosen), len(rejected))-1 && reflect.DeepEqual(chosen[n], rejected[n]) {
 		n++
 	}
@@ -44,15 +59,7 @@ func encodePreference(s *source, row value, t *chat.Template) (rendered, *fault)
 	for i := range given {
 		given[i].Given = true
 	}
-	for i, side := range [][]chat.Message{chosen, rejected} {
-		key := [2]*column{c, r}[i].String()
-		ex, f := s.encodeBehind(row, given, side, before, p.String(), key, t)
-		if f != nil {
-			return rendered{}, f
-		}
-		out.sides = append(out.sides, ex)
-	}
-	return out, nil
+	return given, chosen, rejected, before, nil
 }
 
 // begins tells whether a conversation starts with the messages of its prompt.

@@ -27,7 +27,9 @@ type Prompt struct {
 	Conversation chat.Conversation
 }
 
-// Prompt reads row i, in [0, Len), of a set of prompts. It is an error when the file has changed.
+// Prompt reads row i, in [0, Len). Of a set of prompts it is that; of rows that train, what stands before the last answer of the
+// assistant that trains: of a pair, before the chosen side. The error is a diag.List where the row has none.
+// It is another when the file has changed.
 func (s *Set) Prompt(i int) (Prompt, error) {
 	e := s.entries[i]
 	p := Prompt{At: s.At(i)}
@@ -39,18 +41,29 @@ func (s *Set) Prompt(i int) (Prompt, error) {
 	made, f := s.x.encode(src, raw)
 	if f == nil {
 		row := trimmed(raw)
-		p.IDs, p.Row = made.sides[0].IDs, json.RawMessage(row)
-		if p.Asked, f = asked(src, row, s.x.template); f == nil {
-			p.Target, f = target(src, row)
+		p.Row = json.RawMessage(row)
+		if src.format.untrained {
+			p.IDs = made.sides[0].IDs
+			f = src.asks(row, s.x.template, &p)
+		} else {
+			f = src.examines(row, s.x.template, &p)
 		}
 		if f == nil {
-			p.Conversation, f = promptConversation(src, row, s.x.template)
+			p.Target, f = target(src, row)
 		}
 	}
 	if f != nil {
-		return Prompt{}, fmt.Errorf("%s", f.at(p.At))
+		return Prompt{}, diag.List{f.at(p.At)}
 	}
 	return p, nil
+}
+
+// asks fills in what is asked of a prompt that is rendered.
+func (s *source) asks(row value, t *chat.Template, p *Prompt) (f *fault) {
+	if p.Asked, f = asked(s, row, t); f == nil {
+		p.Conversation, f = promptConversation(s, row, t)
+	}
+	return f
 }
 
 // encodePrompt reads {"prompt": …, "target": …}: the prompt is text, which becomes a user message where the template has
@@ -177,6 +190,9 @@ func encoded(text string) json.RawMessage {
 // recipe maps none.
 func target(s *source, row value) (json.RawMessage, *fault) {
 	c := s.columns["target"]
+	if c == nil {
+		c = s.compared
+	}
 	if !c.whole() {
 		text, f := c.text(row)
 		if f != nil {

@@ -23,10 +23,13 @@ type source struct {
 	columns map[string]*column // by our field
 	dialect *dialect           // of the rows, which are rewritten to the format; nil: they are as it wants them
 	given   map[string]*column // by our field, of rows before they are rewritten
-	counts  Counts
-	names   []string // columns of the first row
-	first   diag.Pos // of the row that told the format; zero where the recipe named it
-	takes   []string // the formats that the loss trains on
+	// compared is what rewards compare an answer with, in rows that train; they are there where graded says so.
+	compared *column
+	graded   bool
+	counts   Counts
+	names    []string // columns of the first row
+	first    diag.Pos // of the row that told the format; zero where the recipe named it
+	takes    []string // the formats that the loss trains on
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -164,7 +167,8 @@ func (s *source) pick(row value, at diag.Pos) (format, *problem) {
 		return f, nil
 	}
 	s.first = at
-	f, ok := recognise(has, slices.Collect(maps.Keys(s.section.Fields)), func(f format) bool { return slices.Contains(s.takes, f.name) })
+	mapped := slices.DeleteFunc(slices.Collect(maps.Keys(s.section.Fields)), func(field string) bool { return field == "target" && !s.samples() })
+	f, ok := recognise(has, mapped, func(f format) bool { return slices.Contains(s.takes, f.name) })
 	if !ok {
 		if len(s.names) == 0 {
 			return f, problemf(".format", "auto: no format is known by %s, which has no column; give format, or leave the row out", at)
@@ -205,13 +209,19 @@ func (s *source) hint() string {
 
 // compile makes the columns of the format out of fields.
 func (s *source) compile() *problem {
-	s.columns = s.format.columns()
+	s.columns, s.compared = s.format.columns(), newColumn("target")
 	known := s.format.mappable()
 	for field, paths := range s.format.joins {
 		s.columns[field] = newColumn(paths...)
 	}
 	for _, field := range slices.Sorted(maps.Keys(s.section.Fields)) {
 		key := ".fields." + field
+		if field == "target" && !s.format.untrained {
+			if p := s.compareWith(key); p != nil {
+				return p
+			}
+			continue
+		}
 		if !slices.Contains(known, field) {
 			return problemf(key, "not a field of %s rows (%s)%s%s", s.format.name, strings.Join(known, ", "), diag.DidYouMean(field, known), s.told())
 		}
@@ -227,12 +237,28 @@ func (s *source) compile() *problem {
 	return nil
 }
 
+// compareWith makes the column of what rewards compare with.
+func (s *source) compareWith(key string) *problem {
+	if !s.graded {
+		return problemf(key, "is what rewards compare with, and nothing is sampled that they could grade; give reward and eval.sampling_params, or leave it out")
+	}
+	c, err := compileColumn(s.section.Fields["target"])
+	if err != nil {
+		return problemf(key, "%v", err)
+	}
+	s.compared = c
+	return nil
+}
+
 // unseen are the columns of fields that no row had: joined columns may be missing in a row, so no row tells of a typo.
 func (s *source) unseen() (ps []problem) {
 	for _, field := range slices.Sorted(maps.Keys(s.section.Fields)) {
 		c := s.columns[field]
 		if s.given != nil {
 			c = s.given[field]
+		}
+		if c == nil {
+			c = s.compared
 		}
 		for i, path := range c.paths {
 			if len(c.paths) > 1 && !c.seen[i].Load() {

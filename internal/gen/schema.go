@@ -127,7 +127,8 @@ func loopNames(ls []loss.Loop) string {
 	for i, l := range ls {
 		names[i] = string(l)
 	}
-	return strings.Join(names, " and ")
+	last := len(names) - 1
+	return strings.TrimPrefix(strings.Join(names[:last], ", ")+" and ", " and ") + names[last]
 }
 
 // literal is the default as JSON: that of the supervised loop where loops differ.

@@ -80,7 +80,7 @@ func (c *course) sentence(e runner.Event) string {
 	return printable(s)
 }
 
-// completionText is a completion in one line: the end of its prompt, its start, and what it earned.
+// completionText is a completion in one line: what it earned, where anything rewards it, the end of its prompt, and its start.
 func completionText(e runner.Event) string {
 	const prompt, text = 60, 80
 	end, start := []rune(e.Prompt), []rune(e.Text)
@@ -90,13 +90,15 @@ func completionText(e runner.Event) string {
 	if len(start) > text {
 		start = append(start[:text:text], '…')
 	}
-	earned := "no reward"
+	earned := ""
 	if v, ok := e.Metrics["reward"]; ok {
-		earned = fmt.Sprintf("reward %.3g", v)
+		earned = fmt.Sprintf("reward %.3g: ", v)
 	} else if v, ok := e.Metrics["reverse_kl"]; ok {
-		earned = fmt.Sprintf("reverse_kl %.3g", v)
+		earned = fmt.Sprintf("reverse_kl %.3g: ", v)
+	} else if _, ok := e.Metrics["advantage"]; ok {
+		earned = "no reward: "
 	}
-	return fmt.Sprintf("%s: %s → %s", earned, string(end), string(start))
+	return fmt.Sprintf("%s%s → %s", earned, string(end), string(start))
 }
 
 // endFields are the newest figures, for the last line.
