@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"trainer/internal/rollout"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -53,14 +54,37 @@ func (r *run) followSampling(ctx context.Context, f *flight, source *fromRollout
 	} else if costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle {
 		return err
 	}
+	softly, serr := r.examineSoftly(ctx, f, d, done)
+	if serr != nil {
+		return serr
+	}
 	f.evals = true
-	f.after = append(f.after, func(_ context.Context, r *run, done, updates int) error {
+	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
+		if err == nil && softly != nil {
+			var more map[string]float64
+			more, err = softly(ctx)
+			maps.Copy(m, more)
+		}
 		if err != nil {
 			return r.unexamined(done, err)
 		}
 		return r.judged(m, done, updates)
 	})
 	return nil
+}
+
+// examineSoftly submits the scoring of what was sampled, under the weights that have sampled it, where the teacher's likeliest
+// tokens are learnt: what it finds likeliest was not sampled. nil where they are not, or where nothing was sampled.
+func (r *run) examineSoftly(ctx context.Context, f *flight, d *drawn, done int) (collect, error) {
+	g, ok := r.gradient.(remote)
+	if !ok || g.soft == nil || d == nil {
+		return nil, nil
+	}
+	data := g.soft.Skip(rollout.Untaught(d.groups))
+	if len(data) == 0 {
+		return nil, nil
+	}
+	return g.scoring(ctx, r, done, f.updates, len(data), func(i int) ([]loss.Datum, error) { return data[i : i+1], nil })
 }
 
 func evalFile(done, gen int) string {
@@ -152,7 +176,7 @@ func examined(groups []rollout.Group, k int) map[string]float64 {
 
 // follow keeps the newest of the metrics that a loop that samples is followed by.
 func (s *Summary) follow(m map[string]float64) {
-	for _, name := range []string{"reward/mean", evalReward, evalPass, reverseKL, evalReverseKL} {
+	for _, name := range []string{"reward/mean", evalReward, evalPass, reverseKL, evalReverseKL, forwardKL, evalForwardKL} {
 		if v, ok := m[name]; ok {
 			if s.Last == nil {
 				s.Last = map[string]float64{}
