@@ -271,7 +271,7 @@ func columnsOf(l Loss) int {
 	switch l := l.(type) {
 	case *CrossEntropy, *SLiC, *SimPO, *ORPO:
 		return 0
-	case *DPO, *IPO, *Hinge, *KTO:
+	case *DPO, *IPO, *Hinge, *KTO, *ForwardKL:
 		return 1
 	case *ReverseKL:
 		if l.IsCorrection {

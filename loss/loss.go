@@ -24,6 +24,9 @@ type Datum struct {
 	OldLogprobs     []float64 // under the weights that sampled the sequence
 	RefLogprobs     []float64 // under the frozen reference
 	TeacherLogprobs []float64 // under the teacher
+	// TopIDs and TopLogprobs are [T][<= 20]: the tokens that a teacher finds likeliest at each position, in any order.
+	TopIDs      [][]int32
+	TopLogprobs [][]float64
 	// Group is the pair or the prompt that the sequence belongs to.
 	Group int
 	// Desirable is kto's label.
@@ -64,6 +67,13 @@ type Accompanied interface {
 	Companions(step []Datum) []Datum
 }
 
+// FromRows is a Loss of distillation that can learn from what rows say a teacher would: a recipe that has neither a rollout nor a
+// teacher is then of RowsLoop.
+type FromRows interface {
+	Loss
+	RowsLoop() Loop
+}
+
 // Loop is where a step's data come from; the loss type decides it.
 type Loop string
 
@@ -84,6 +94,14 @@ type Kind struct {
 	New  func() Loss
 }
 
+// In is the loop of a recipe with the kind's loss; asks says that it has a rollout or a teacher.
+func (k Kind) In(asks bool) Loop {
+	if l, ok := k.New().(FromRows); ok && !asks {
+		return l.RowsLoop()
+	}
+	return k.Loop
+}
+
 // Kinds is the table; a new loss is one file and one row.
 func Kinds() []Kind {
 	return []Kind{
@@ -102,6 +120,7 @@ func Kinds() []Kind {
 		{"kto", Preference, func() Loss { return newKTO() }},
 		{"slic", Preference, func() Loss { return newSLiC() }},
 		{"reverse_kl", Distillation, func() Loss { return newReverseKL() }},
+		{"forward_kl", Distillation, func() Loss { return newForwardKL() }},
 		{"command", Preference, func() Loss { return newCommand() }},
 	}
 }

@@ -1,6 +1,8 @@
 package recipe
 
 import (
+	"slices"
+
 	"trainer/internal/grader"
 	"trainer/loss"
 )
@@ -58,6 +60,16 @@ func rewardKind(name string) (grader.Kind, bool) {
 func LoopOf(name string) loss.Loop {
 	k, _ := lossKind(name)
 	return k.Loop
+}
+
+// loopOf is the loop of a loss by name in a recipe that has the keys of nodes, and "" for an unknown name.
+func loopOf(name string, nodes ...*node) loss.Loop {
+	k, ok := lossKind(name)
+	if !ok {
+		return ""
+	}
+	asks := func(n *node) bool { return n.get("rollout") != nil || n.get("teacher") != nil }
+	return k.In(slices.ContainsFunc(nodes, asks))
 }
 
 // reductionOf is the default of loss.reduction; where it is empty the key is refused for the reason that noReduction gives.

@@ -51,6 +51,7 @@ func TestParametersHaveTheirDefaults(t *testing.T) {
 		"kto":                 &loss.KTO{Beta: 0.1, DesirableWeight: 1, UndesirableWeight: 1},
 		"slic":                &loss.SLiC{Delta: 1},
 		"reverse_kl":          &loss.ReverseKL{Estimator: "score", Reduction: "token_mean"},
+		"forward_kl":          &loss.ForwardKL{TopK: 20, Renormalise: true},
 		"command":             &loss.Command{Command: []string{"cat"}, Dir: ".", Rows: "supervised", Timeout: 5 * time.Minute, StartTimeout: 2 * time.Minute, Retries: 2},
 	} {
 		r := must(t, of(name, given(name)))
@@ -65,8 +66,8 @@ func TestParametersHaveTheirDefaults(t *testing.T) {
 			t.Errorf("%s resolves to\n%s", name, r.Resolved())
 		}
 	}
-	if len(LossNames()) != 16 {
-		t.Errorf("the table has %d losses, the test 16", len(LossNames()))
+	if len(LossNames()) != 17 {
+		t.Errorf("the table has %d losses, the test 17", len(LossNames()))
 	}
 }
 

@@ -8,8 +8,8 @@ func merge(base, over *node) *node {
 	if base == nil {
 		return over
 	}
-	if was, is := lossType(base), lossType(over); is != "" && LoopOf(is) != "" && LoopOf(is) != LoopOf(was) {
-		base = leaveLoop(base, root, LoopOf(was), LoopOf(is), over.src.layer)
+	if was, is := lossType(base), lossType(over); is != "" && LoopOf(is) != "" && loopOf(is, base, over) != loopOf(was, base) {
+		base = leaveLoop(base, root, loopOf(was, base), loopOf(is, base, over), over.src.layer)
 	}
 	return mergeAt(root, base, over)
 }

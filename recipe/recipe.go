@@ -434,7 +434,7 @@ type Reference struct {
 }
 
 // Teacher is the model that distillation learns from; same tokenizer. Its session has the form of lora_config. The student's own base
-// model has it on the student's resource, other teachers on a resource of their own.
+// model has it on the student's resource, other teachers, and those of forward_kl, on a resource of their own.
 type Teacher struct {
 	// BaseModel of the teacher; same tokenizer as the student's.
 	BaseModel string `yaml:"base_model" validate:"required"`
@@ -442,7 +442,7 @@ type Teacher struct {
 	BaseWeightsRef *string `yaml:"base_weights_ref"`
 	// InitFrom takes a checkpoint, by checkpoint_id.
 	InitFrom *InitFrom `yaml:"init_from"`
-	// Compute of the teacher's resource, which has no generators.
+	// Compute of the teacher's resource, which has no generators; with forward_kl it has one at least, 1 where nothing is said.
 	Compute Compute `yaml:"compute_config"`
 	// ModelResourcesID attaches to a running resource.
 	ModelResourcesID *string `yaml:"model_resources_id"`

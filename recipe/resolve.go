@@ -7,8 +7,14 @@ import (
 	"trainer/loss"
 )
 
-// Loop is the loop that the loss type decides.
-func (r *Recipe) Loop() loss.Loop { return LoopOf(r.Loss.Type) }
+// Loop is the loop that the loss type decides, and with forward_kl whether a teacher is asked.
+func (r *Recipe) Loop() loss.Loop {
+	k, ok := lossKind(r.Loss.Type)
+	if !ok {
+		return ""
+	}
+	return k.In(r.Rollout != nil || r.Teacher != nil)
+}
 
 // RunName is what a run is called: the name, or the stem of the file with what a folder's name can't hold everywhere
 // replaced by "-".

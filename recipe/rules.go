@@ -20,6 +20,7 @@ func (d *decoder) rules(n *node) {
 	d.length()
 	d.rows()
 	d.cadence()
+	d.forwardKL(n)
 	if d.r.Rollout != nil {
 		d.rollouts(n)
 	}

@@ -69,11 +69,38 @@ func (d *decoder) teacher() {
 	if t == nil {
 		return
 	}
-	if t.Compute.NumGeneratorReplicas > 0 {
+	if d.r.Loss.Type == "forward_kl" {
+		d.generator(t)
+	} else if t.Compute.NumGeneratorReplicas > 0 {
 		d.refuse("teacher.compute_config.num_generator_replicas", "has no effect: a teacher scores, and samples nothing; use 0")
 	}
 	if t.InitFrom != nil && t.InitFrom.LoadOptimizer {
 		d.refuse("teacher.init_from.load_optimizer", "has no effect: a teacher takes no step; use false")
+	}
+}
+
+// generator: the likeliest tokens are told by who samples.
+func (d *decoder) generator(t *Teacher) {
+	const key = "teacher.compute_config.num_generator_replicas"
+	switch {
+	case !d.r.Given(key):
+		t.Compute.NumGeneratorReplicas = 1
+	case t.Compute.NumGeneratorReplicas == 0:
+		d.refuse(key, "0: forward_kl asks the teacher's generator for its likeliest tokens; use 1")
+	}
+}
+
+// forwardKL: a teacher is asked about what the student samples, and where none is, the rows say all that is learnt.
+func (d *decoder) forwardKL(n *node) {
+	l, ok := d.r.Loss.Params.(*loss.ForwardKL)
+	if !ok {
+		return
+	}
+	if d.r.Teacher != nil && n.get("rollout") == nil {
+		d.refuse("teacher", "scores what the student samples, and there is no rollout; give rollout.sampling_params, or leave teacher out and give the rows teacher_topk")
+	}
+	if d.loop == loss.Supervised && l.SkipFirst > 0 {
+		d.refuse("loss.params.skip_first", "is of completions that are sampled; of rows, weights and teacher_topk say which tokens train; use 0")
 	}
 }
 

@@ -70,10 +70,10 @@ func leaveOldLoop(n *node, s *setting, v *node) *node {
 	if s.key == "loss.type" {
 		is = v.word()
 	}
-	if is == "" || LoopOf(is) == "" || LoopOf(is) == LoopOf(lossType(n)) {
+	if is == "" || LoopOf(is) == "" || loopOf(is, n) == loopOf(lossType(n), n) {
 		return n
 	}
-	return leaveLoop(n, root, LoopOf(lossType(n)), LoopOf(is), s.src.layer)
+	return leaveLoop(n, root, loopOf(lossType(n), n), loopOf(is, n), s.src.layer)
 }
 
 // keyOf walks the schema along the path; a step that it has not is a problem, and nil.

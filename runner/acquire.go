@@ -73,7 +73,7 @@ func (r *run) acquire(ctx, stop context.Context) error {
 		return err
 	}
 	rows := &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
-		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation)}
+		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation), soft: r.in.softly()}
 	r.batches = rows
 	if r.in.samples() {
 		r.batches = newRollouts(r, rows)

@@ -110,6 +110,12 @@ func (in *Inputs) checkLimits(p *Plan, lim TrainLimits, name string, l *diag.Lis
 		in.checkSampled(p, lim, name, l)
 		return
 	}
+	if soft := in.softly(); soft != nil {
+		for i := range in.Train.Len() {
+			each = max(each, in.Train.Sequences(i)) // which need not stay together
+		}
+		each = min(each, max(1, lim.MaxBatchSize))
+	}
 	most := lim.MaxBatchSize / each // rows a request
 	if lim.MaxBatchSize > 0 && most == 0 {
 		l.Add(r.At("base_model"), "base_model", "%s takes %d sequences a request, and a row is %d, which stay together", name, lim.MaxBatchSize, each)

@@ -50,7 +50,10 @@ type gradient interface {
 type collect func(context.Context) (map[string]float64, error)
 
 // remote: the service computes the loss. Nothing is waited for.
-type remote struct{ loss loss.Loss }
+type remote struct {
+	loss loss.Loss
+	soft *loss.ForwardKL // sends a sequence as copies; nil: it is sent once
+}
 
 func (g remote) check(context.Context, *run) error { return nil }
 
@@ -89,23 +92,35 @@ func (g remote) submit(ctx context.Context, l *ledger, b Batch, items []item, op
 // evals asks for the held-out rows, a request for each max_batch_size of them, and makes eval/loss, per trained token, of the
 // answers.
 func (g remote) evals(ctx context.Context, r *run, done, updates int) (collect, error) {
+	return g.scoring(ctx, r, done, updates, r.in.heldRows(), func(row int) ([]loss.Datum, error) { return r.heldOut(row, row+1) })
+}
+
+// scoring is evals of n times what of gives.
+func (g remote) scoring(ctx context.Context, r *run, done, updates, n int, of func(int) ([]loss.Datum, error)) (collect, error) {
 	var ops []*operation
 	sum := 0.0
+	var taught loss.Teaching
 	var ahead []loss.Datum // read, not yet submitted
-	for row, chunk, n, most := 0, 0, r.in.heldRows(), max(1, r.limits.MaxBatch); row < n || len(ahead) > 0; chunk++ {
+	for row, chunk, most := 0, 0, max(1, r.limits.MaxBatch); row < n || len(ahead) > 0; chunk++ {
 		for ; row < n && len(ahead) < most; row++ {
-			more, err := r.heldOut(row, row+1)
+			more, err := of(row)
 			if err != nil {
 				return nil, err
+			}
+			for _, d := range more {
+				for _, w := range d.Weights {
+					sum += w
+				}
+			}
+			if g.soft != nil {
+				taught = taught.And(g.soft.Teaching(more))
+				more = g.soft.Copies(more)
 			}
 			ahead = append(ahead, more...)
 		}
 		data := ahead[:min(len(ahead), most)]
-		ahead = ahead[len(data):]
-		for _, d := range data {
-			for _, w := range d.Weights {
-				sum += w
-			}
+		if ahead = ahead[len(data):]; len(data) == 0 {
+			break
 		}
 		p, err := r.session.Prepare(ctx, Forward{Loss: g.loss, Data: data})
 		if err != nil {
@@ -126,7 +141,11 @@ func (g remote) evals(ctx context.Context, r *run, done, updates int) (collect, 
 			}
 			total += res.Loss
 		}
-		return map[string]float64{evalLoss: total / sum}, nil
+		m := map[string]float64{evalLoss: total / sum}
+		if g.soft != nil {
+			m[evalForwardKL], m["eval/"+teacherMass] = m[evalLoss]-taught.Entropy, taught.Mass
+		}
+		return m, nil
 	}, nil
 }
 
@@ -155,6 +174,9 @@ func gather(ctx context.Context, b Batch, ops []*operation) (map[string]float64,
 	}
 	if b.Sum > 0 {
 		m["train/loss"] = total / b.Sum
+		if entropy, soft := b.Metrics[teacherEntropy]; soft {
+			m[forwardKL] = m["train/loss"] - entropy
+		}
 	}
 	return m, nil
 }

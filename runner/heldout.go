@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"trainer/internal/rollout"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -35,7 +36,7 @@ func sampledBy(r *recipe.Recipe) []string {
 
 // followSampling samples the held-out prompts under the weights of done steps, which are served now and until it is over.
 func (r *run) followSampling(ctx context.Context, f *flight, under served, done int) error {
-	m, err := r.examination(ctx, under, done)
+	d, m, err := r.examination(ctx, under, done)
 	if isHalted(err) {
 		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error { return r.uncounted(done) })
 		return nil
@@ -43,8 +44,17 @@ func (r *run) followSampling(ctx context.Context, f *flight, under served, done 
 	if breaks(err) {
 		return err
 	}
+	softly, serr := r.examineSoftly(ctx, f, d, done)
+	if serr != nil {
+		return serr
+	}
 	f.evals = true
-	f.after = append(f.after, func(_ context.Context, r *run, done, updates int) error {
+	f.after = append(f.after, func(ctx context.Context, r *run, done, updates int) error {
+		if err == nil && softly != nil {
+			var more map[string]float64
+			more, err = softly(ctx)
+			maps.Copy(m, more)
+		}
 		if err != nil {
 			return r.unexamined(done, err)
 		}
@@ -63,7 +73,7 @@ func (r *run) followBoth(ctx context.Context, f *flight, under served, unpublish
 	}
 	err := unpublished
 	if err == nil {
-		m, err = r.examination(ctx, under, done)
+		_, m, err = r.examination(ctx, under, done)
 	}
 	if breaks(err) {
 		return err
@@ -93,30 +103,44 @@ func (r *run) forgetExamination(f *flight) {
 	})
 }
 
-// examination samples what is held out, stores it, and returns its metrics.
-func (r *run) examination(ctx context.Context, under served, done int) (map[string]float64, error) {
+// examination samples what is held out, stores it, and returns it with its metrics.
+func (r *run) examination(ctx context.Context, under served, done int) (*drawn, map[string]float64, error) {
 	d, err := r.examine(ctx, under, done)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text, err := r.written(done, d)
 	if err != nil {
-		return nil, fmt.Errorf("write down the evaluation: %w", err)
+		return nil, nil, fmt.Errorf("write down the evaluation: %w", err)
 	}
 	if err := r.putSamples(evalFile(done, r.gen.gen), text); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.in.examines() {
 		r.show(done, d)
 	}
 	if r.in.distils() {
-		return divergence(d.groups), nil
+		return d, divergence(d.groups), nil
 	}
 	m := examined(d.groups, r.in.Recipe.Eval.GroupSize)
 	if r.in.Unjudged {
 		maps.DeleteFunc(m, func(name string, _ float64) bool { return !strings.HasPrefix(name, "eval/completion/") })
 	}
-	return m, nil
+	return d, m, nil
+}
+
+// examineSoftly submits the scoring of what was sampled, under the weights that have sampled it, where the teacher's likeliest
+// tokens are learnt: what it finds likeliest was not sampled. nil where they are not, or where nothing was sampled.
+func (r *run) examineSoftly(ctx context.Context, f *flight, d *drawn, done int) (collect, error) {
+	g, ok := r.gradient.(remote)
+	if !ok || g.soft == nil || d == nil {
+		return nil, nil
+	}
+	data := g.soft.Skip(rollout.Untaught(d.groups))
+	if len(data) == 0 {
+		return nil, nil
+	}
+	return g.scoring(ctx, r, done, f.updates, len(data), func(i int) ([]loss.Datum, error) { return data[i : i+1], nil })
 }
 
 func evalFile(done, gen int) string {
@@ -208,7 +232,7 @@ func examined(groups []rollout.Group, k int) map[string]float64 {
 
 // follow keeps the newest of the metrics that a loop that samples is followed by.
 func (s *Summary) follow(m map[string]float64) {
-	for _, name := range []string{"reward/mean", evalReward, evalPass, reverseKL, evalReverseKL} {
+	for _, name := range []string{"reward/mean", evalReward, evalPass, reverseKL, evalReverseKL, forwardKL, evalForwardKL} {
 		if v, ok := m[name]; ok {
 			if s.Last == nil {
 				s.Last = map[string]float64{}

@@ -116,6 +116,8 @@ func unbuilt(r *recipe.Recipe) diag.List {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(held, ", "))
 	}
 	switch {
+	case r.Loss.Type == "forward_kl":
+		held = append(held, forwardKL)
 	case r.Loop() == loss.Distillation:
 		held = append(held, reverseKL)
 	case r.Rollout != nil:
@@ -145,6 +147,10 @@ func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) 
 // measuredBy are the metrics of an evaluation that a recipe can go by.
 func measuredBy(r *recipe.Recipe) []string {
 	switch {
+	case r.Loss.Type == "forward_kl" && r.Rollout == nil:
+		return []string{evalForwardKL, evalLoss}
+	case r.Loss.Type == "forward_kl":
+		return []string{evalForwardKL, evalReverseKL}
 	case r.Loop() == loss.Distillation:
 		return []string{evalReverseKL}
 	case r.Rollout != nil:

@@ -124,6 +124,13 @@ func (p *Plan) rates(r *recipe.Recipe, steps int, l *diag.List) error {
 // count adds up the tokens of all steps, row by row, in the order in which they will be trained.
 func (p *Plan) count(in *Inputs, steps int) {
 	batches, each := steps/p.perBatch(), int64(max(1, p.GroupSize))
+	if l := in.softly(); l != nil && in.samples() {
+		each, p.Copies = each*int64(l.TopK), l.TopK
+	} else if l != nil {
+		for i := range in.Train.Len() {
+			p.Copies = max(p.Copies, in.Train.Sequences(i))
+		}
+	}
 	for done := 0; done < batches; done += p.BatchesPerEpoch {
 		order := in.Train.Order(in.Seeds.Order, done/p.BatchesPerEpoch)
 		n := min(len(order), min(p.BatchesPerEpoch, batches-done)*p.BatchSize)

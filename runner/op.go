@@ -52,6 +52,9 @@ type (
 		Params  recipe.Sampling
 		N       int
 		Seed    *int64 // nil: none is sent
+		// Top asks what the weights make of the prompts' own tokens, and for so many ids that are likeliest in place of each; 0: it
+		// does not.
+		Top int
 		// RoutedExperts asks for the key of the experts that are chosen.
 		RoutedExperts bool
 	}

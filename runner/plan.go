@@ -20,6 +20,9 @@ type Plan struct {
 	GroupSize     int   `json:"group_size,omitempty"`
 	StepsPerBatch int   `json:"steps_per_batch,omitempty"`
 	Sampled       int64 `json:"max_sampled_tokens,omitempty"`
+	// Copies is how many sequences a row, or a completion, is sent as at most, where a teacher's likeliest tokens are learnt; 0
+	// elsewhere. All figures of tokens count them.
+	Copies int `json:"copies,omitempty"`
 	// Evaluates: the run trains nothing. Rates are then of the steps that its weights contain, all of them 0.
 	Evaluates bool  `json:"evaluates,omitempty"`
 	Lock      Lock  `json:"lock"`

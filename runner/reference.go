@@ -18,11 +18,14 @@ const referencesName = "reference"
 func (r *run) newGradient() gradient {
 	l := r.in.Recipe.Loss
 	loop := r.in.Recipe.Loop()
+	if soft := r.in.softly(); soft != nil {
+		return remote{loss: &loss.CrossEntropy{}, soft: soft}
+	}
 	if f, ok := r.batches.(*fromRollouts); ok && loop == loss.Reinforcement && r.in.Recipe.Advantage.ImportanceCap != nil {
-		return &capped{remote: remote{l.Params}, r: r, source: f, cap: *r.in.Recipe.Advantage.ImportanceCap}
+		return &capped{remote: remote{loss: l.Params}, r: r, source: f, cap: *r.in.Recipe.Advantage.ImportanceCap}
 	}
 	if loop != loss.Preference && loop != loss.Distillation {
-		return remote{l.Params}
+		return remote{loss: l.Params}
 	}
 	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe), brief: r.brief}
 	if r.in.distils() {

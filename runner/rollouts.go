@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"trainer/internal/rollout"
@@ -142,6 +143,9 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 	ro := f.r.in.Recipe.Rollout
 	n := step % f.per % ro.Minibatches
 	data, places := f.share(d, n)
+	if l := f.r.in.softly(); l != nil {
+		return f.assembleSoftly(d, data, places, l, step)
+	}
 	if err := f.anchorTo(data); err != nil {
 		return Batch{}, err
 	}
@@ -181,6 +185,23 @@ func (f *fromRollouts) assemble(d *drawn, step int) (Batch, error) {
 	for _, q := range requests {
 		b.Parts, b.Losses = append(b.Parts, q.Data), append(b.Losses, q.Loss)
 	}
+	return b, nil
+}
+
+// assembleSoftly is assemble where the teacher's likeliest tokens are learnt.
+func (f *fromRollouts) assembleSoftly(d *drawn, data []loss.Datum, places []string, l *loss.ForwardKL, step int) (Batch, error) {
+	b := Batch{Hash: hashData(data), Metrics: map[string]float64{"tokens": 0, "trained_tokens": 0}}
+	if data = l.Skip(data); len(data) == 0 {
+		b.Empty = "nothing to train on: every completion was cut, and rollout.truncated masks those, or has no token behind loss.params.skip_first"
+	} else {
+		var err error
+		if b, err = assembleCopies(data, f.r.in.Recipe.Loss.Reduction, l, f.rows.parts); err != nil {
+			return Batch{}, err
+		}
+	}
+	b.Rows = places
+	maps.Copy(b.Metrics, d.metrics)
+	b.Metrics["epoch"] = float64(step+1) / float64(f.per*f.rows.perEpoch)
 	return b, nil
 }
 

@@ -22,6 +22,7 @@ type fromRows struct {
 	perEpoch  int // steps an epoch
 	reduction string
 	parts     func(n, each int) int // requests that carry n times so many sequences, which stay together
+	soft      *loss.ForwardKL       // sends a row as copies; nil: the loss sends it once
 
 	mu    sync.Mutex
 	epoch int
@@ -45,7 +46,13 @@ func (f *fromRows) next(_ context.Context, step int) (Batch, error) {
 	if each > 1 && each*len(rows) != len(data) {
 		return Batch{}, fmt.Errorf("step %d: %d rows make %d sequences", step+1, len(rows), len(data))
 	}
-	b, err := assemble(data, f.reduction, f.parts(len(data)/each, each), each)
+	var b Batch
+	var err error
+	if f.soft != nil {
+		b, err = assembleCopies(data, f.reduction, f.soft, f.parts)
+	} else {
+		b, err = assemble(data, f.reduction, f.parts(len(data)/each, each), each)
+	}
 	if err != nil {
 		return Batch{}, fmt.Errorf("step %d: %w", step+1, err)
 	}
@@ -86,15 +93,9 @@ func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, erro
 			return Batch{}, err
 		}
 	}
-	n := len(data) / each
-	b := Batch{Hash: hashData(data), Metrics: map[string]float64{}}
-	tokens, trained := 0, 0
+	b := Batch{}
 	for _, d := range data {
-		tokens += len(d.Input) + 1
 		for _, w := range d.Weights {
-			if w != 0 {
-				trained++
-			}
 			b.Sum += w
 		}
 	}
@@ -104,7 +105,24 @@ func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, erro
 	case "token_mean":
 		b.Scale = 1 / b.Sum
 	}
+	b.carry(data, reduced, parts, each)
+	return b, nil
+}
+
+// carry cuts reduced, which is made of data, into parts.
+func (b *Batch) carry(data, reduced []loss.Datum, parts, each int) {
+	b.Hash, b.Metrics, b.Parts, b.Raw = hashData(data), map[string]float64{}, nil, nil
+	tokens, trained := 0, 0
+	for _, d := range data {
+		tokens += len(d.Input) + 1
+		for _, w := range d.Weights {
+			if w != 0 {
+				trained++
+			}
+		}
+	}
 	b.Metrics["tokens"], b.Metrics["trained_tokens"] = float64(tokens), float64(trained)
+	n := len(data) / each
 	for i := range parts {
 		lo, hi := i*n/parts*each, (i+1)*n/parts*each
 		raw := make([][]float64, 0, hi-lo)
@@ -113,7 +131,6 @@ func assemble(data []loss.Datum, reduction string, parts, each int) (Batch, erro
 		}
 		b.Parts, b.Raw = append(b.Parts, reduced[lo:hi]), append(b.Raw, raw)
 	}
-	return b, nil
 }
 
 // hashData is over the tokens and the weights of data, in order, and what else of them is trained on.

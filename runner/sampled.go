@@ -43,6 +43,43 @@ type completion struct {
 	Observed     [][2]int  `json:"observed,omitempty"`
 	PromptTokens []int32   `json:"prompt_tokens,omitempty"`
 	Teacher      []float64 `json:"teacher_logprobs,omitempty"`
+	// TeacherTop is what a teacher finds likeliest in place of each of the tokens.
+	TeacherTop [][]likely `json:"teacher_topk,omitempty"`
+}
+
+// likely is a token with the natural log of its probability, as [id, logprob].
+type likely struct {
+	id      int32
+	logprob float64
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l likely) MarshalJSON() ([]byte, error) { return json.Marshal([2]any{l.id, l.logprob}) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *likely) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &[2]any{&l.id, &l.logprob}) }
+
+// topOf is what lines hold of the likeliest tokens, [T][K]; nil where there are none.
+func topOf(ids [][]int32, logprobs [][]float64) (top [][]likely) {
+	for t := range ids {
+		row := make([]likely, len(ids[t]))
+		for k, id := range ids[t] {
+			row[k] = likely{id, logprobs[t][k]}
+		}
+		top = append(top, row)
+	}
+	return top
+}
+
+// setTop is the inverse of topOf.
+func setTop(m *rollout.Member, top [][]likely) {
+	for _, row := range top {
+		ids, logprobs := make([]int32, len(row)), make([]float64, len(row))
+		for k, l := range row {
+			ids[k], logprobs[k] = l.id, l.logprob
+		}
+		m.TopIDs, m.TopLogprobs = append(m.TopIDs, ids), append(m.TopLogprobs, logprobs)
+	}
 }
 
 // verdict is what one grader gave.
@@ -73,7 +110,10 @@ func (r *run) written(batch int, d *drawn) ([]byte, error) {
 			c.Reward, c.Unscored, c.Advantage, c.Trained = m.Reward, m.Unscored, m.Advantage, m.Trained
 			c.Tokens, c.Logprobs, c.Ref, c.Experts, c.Rewards = m.Tokens, m.Logprobs, m.Ref, m.RoutedExperts, nil
 			c.Teacher = m.Teacher
-			c.Observed, c.PromptTokens = nil, m.Prompt
+			c.Observed, c.PromptTokens, c.TeacherTop = nil, m.Prompt, topOf(m.TopIDs, m.TopLogprobs)
+			if c.TeacherTop != nil { // so that the line alone is a row to learn from
+				c.PromptTokens = g.Prompt
+			}
 			for _, s := range m.Observed {
 				c.Observed = append(c.Observed, [2]int{s.From, s.To})
 			}
@@ -172,7 +212,10 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 	}
 	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop), RoutedExperts: c.Experts}, Ref: c.Ref, Text: c.Text,
 		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Teacher: c.Teacher, Trained: c.Trained}
-	m.Prompt = c.PromptTokens
+	if m.Prompt = c.PromptTokens; c.TeacherTop != nil {
+		m.Prompt = nil
+		setTop(&m, c.TeacherTop)
+	}
 	for _, s := range c.Observed {
 		m.Observed = append(m.Observed, rollout.Span{From: s[0], To: s[1]})
 	}

@@ -58,6 +58,9 @@ func (r *run) openTeacher(ctx, stop context.Context) error {
 	}
 	t.ledger = r.newLedger(s)
 	t.ledger.serial = false
+	if r.in.softly() != nil {
+		return r.publishTeacher(ctx, t)
+	}
 	return nil
 }
 
@@ -131,6 +134,17 @@ func (r *run) closeTeacher(ctx context.Context) {
 	}
 }
 
+// gone is err, or that the teacher's session is lost, where that is why it was refused.
+func (t *teacher) gone(ctx context.Context, err error) error {
+	var no *Refused
+	if errors.As(err, &no) {
+		if lost := sessionLost(ctx, t.session); lost != nil {
+			return lost
+		}
+	}
+	return err
+}
+
 // teach has the teacher score the members of groups, on exactly the tokens that were sampled, from slot on.
 func (t *teacher) teach(ctx context.Context, r *run, groups []rollout.Group, from slot) error {
 	select {
@@ -139,6 +153,9 @@ func (t *teacher) teach(ctx context.Context, r *run, groups []rollout.Group, fro
 		return context.Cause(ctx)
 	}
 	defer func() { <-t.turn }()
+	if l := r.in.softly(); l != nil {
+		return t.gone(ctx, t.likeliest(ctx, groups, l.TopK, from))
+	}
 	data := rollout.Untaught(groups)
 	var items []item
 	for len(data) > 0 {
@@ -156,13 +173,7 @@ func (t *teacher) teach(ctx context.Context, r *run, groups []rollout.Group, fro
 		return nil
 	}
 	rows, err := t.ledger.score(ctx, items)
-	var no *Refused
-	if errors.As(err, &no) {
-		if gone := sessionLost(ctx, t.session); gone != nil {
-			err = gone
-		}
-	}
-	if err != nil {
+	if err = t.gone(ctx, err); err != nil {
 		return fmt.Errorf("score the teacher: %w", err)
 	}
 	t.ledger.drop(t.ledger.ended(math.MaxInt))

@@ -8,6 +8,7 @@ import (
 
 	"trainer/internal/diag"
 	"trainer/internal/hub"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -16,13 +17,14 @@ import (
 func shares(r *recipe.Recipe) bool {
 	t := r.Teacher
 	same := t.BaseWeightsRef == nil && r.BaseWeightsRef == nil || t.BaseWeightsRef != nil && r.BaseWeightsRef != nil && *t.BaseWeightsRef == *r.BaseWeightsRef
-	return r.LoRA != nil && t.BaseModel == r.BaseModel && same && t.ModelResourcesID == nil && t.Compute.GPUType == nil
+	_, asks := r.Loss.Params.(*loss.ForwardKL) // a generator, which serves the student there
+	return !asks && r.LoRA != nil && t.BaseModel == r.BaseModel && same && t.ModelResourcesID == nil && t.Compute.GPUType == nil
 }
 
-// teacherResource is the resource that a teacher asks for, on a GPU type that is named. Nothing samples there.
+// teacherResource is the resource that a teacher asks for, on a GPU type that is named.
 func teacherResource(r *recipe.Recipe, gpu string) ResourceSpec {
 	t := r.Teacher
-	s := ResourceSpec{BaseModel: t.BaseModel, GPUType: gpu, LoRA: r.LoRA != nil, InactiveTimeout: r.InactiveTimeout}
+	s := ResourceSpec{BaseModel: t.BaseModel, GPUType: gpu, Generators: t.Compute.NumGeneratorReplicas, LoRA: r.LoRA != nil, InactiveTimeout: r.InactiveTimeout}
 	if t.BaseWeightsRef != nil {
 		s.BaseWeightsRef = *t.BaseWeightsRef
 	}
@@ -75,6 +77,11 @@ func (in *Inputs) checkTeacher(models []Model) (Chosen, diag.List) {
 	}
 	if r.LoRA != nil && limits.MaxRank > 0 && r.LoRA.Rank > limits.MaxRank {
 		l.Add(r.At("lora_config.rank"), "lora_config.rank", "%s, the teacher, allows at most %d, got %d: its session has the form of the student's", m.Name, limits.MaxRank, r.LoRA.Rank)
+	}
+	if t := r.Teacher.Compute; t.NumGeneratorReplicas > 0 && cfg.Generator == nil {
+		l.Add(r.At(prefix+"compute_config.num_generator_replicas"), prefix+"compute_config.num_generator_replicas", "%s has no generator on %s, and %s asks it for its likeliest tokens", m.Name, cfg.GPUType, r.Loss.Type)
+	} else if n := in.longestScored(); t.NumGeneratorReplicas > 0 && cfg.Generator.ContextLength > 0 && n+1 > cfg.Generator.ContextLength {
+		l.Add(r.At(key), key, "the generator of %s takes %d tokens, and the longest prompt with its completion, and the one token that is sampled behind them, may be %d: use a smaller dataset.max_length or max_tokens", m.Name, cfg.Generator.ContextLength, n+1)
 	}
 	if n := in.longestScored(); limits.MaxSeqLength > 0 && n-1 > limits.MaxSeqLength {
 		l.Add(r.At(key), key, "%s scores at most %d tokens, and the longest prompt with its completion may have %d: use a smaller dataset.max_length or max_tokens", m.Name, limits.MaxSeqLength+1, n)

@@ -49,6 +49,10 @@ type Example struct {
 	IDs     []int32
 	Weights []float64
 	Parts   []Part // of the messages, in order; nil where there are no roles
+	// TopIDs and TopLogprobs are [n][<= 20]: the ids that a teacher finds likeliest in place of each, and the natural logs of their
+	// probabilities; nil where rows have none.
+	TopIDs      [][]int32
+	TopLogprobs [][]float64
 }
 
 // Fault says which message cannot be rendered. Message is its index, -1 for the conversation as a whole; Key is the

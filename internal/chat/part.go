@@ -16,6 +16,9 @@ type Part struct {
 // Cut is the tokens [from, to) of an example, and what is left of its parts.
 func (ex Example) Cut(from, to int) Example {
 	out := Example{IDs: ex.IDs[from:to], Weights: ex.Weights[from:to]}
+	if ex.TopIDs != nil {
+		out.TopIDs, out.TopLogprobs = ex.TopIDs[from:to], ex.TopLogprobs[from:to]
+	}
 	for _, p := range ex.Parts {
 		if p.From, p.To = max(p.From, from)-from, min(p.To, to)-from; p.From < p.To {
 			out.Parts = append(out.Parts, p)

@@ -68,7 +68,7 @@ func (f format) mappable() []string {
 // taken; others are recognised, so as to be refused by name.
 func formats() []format {
 	return []format{
-		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: one(encodeTokens), bare: true},
+		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights", "teacher_topk"}, encode: one(encodeTokens), bare: true},
 		{name: "preference", required: []string{"conversations", "chosen", "rejected"}, optional: append(beside(), "system"), sides: encodePreference,
 			joins: map[string][]string{"prompt": {"conversations"}}},
 		{name: "preference", required: []string{"instruction", "chosen", "rejected"}, optional: append(beside(), "system"), sides: encodePreference,

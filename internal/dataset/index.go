@@ -30,8 +30,9 @@ type index struct {
 	section  recipe.Dataset
 	template *chat.Template
 	files    []hub.File
-	owner    []*source // of each file
-	copies   string    // the folder of what was unpacked; empty: there is none
+	owner    []*source       // of each file
+	copies   string          // the folder of what was unpacked; empty: there is none
+	soft     *loss.ForwardKL // sends a row as copies; nil: the loss sends it once
 }
 
 // rendered is a row in token ids: the examples that it makes, or the two sides of a pair, the chosen one first.
@@ -167,6 +168,22 @@ func strangers(exs []chat.Example) string {
 	return ""
 }
 
+// sent counts the tokens of a row's examples as often as they are sent, and how many of them are predicted with a weight.
+func (x *index) sent(exs []chat.Example) (tokens, trained int) {
+	if x.soft == nil {
+		return tokensIn(exs), trainedIn(exs)
+	}
+	for _, ex := range exs {
+		tokens += len(ex.IDs) * x.soft.Count(ex.Weights, ex.TopIDs)
+		for t, w := range ex.Weights {
+			if w > 0 {
+				trained += min(len(ex.TopIDs[t]), x.soft.TopK)
+			}
+		}
+	}
+	return tokens, trained
+}
+
 // trainedIn counts the tokens that are predicted with a weight.
 func trainedIn(exs []chat.Example) int {
 	n := 0
@@ -201,7 +218,11 @@ func tokensIn(exs []chat.Example) int {
 // datum shifts: entry t speaks of predicting token t+1 from those up to t.
 func datum(ex chat.Example) loss.Datum {
 	n := len(ex.IDs)
-	return loss.Datum{Input: ex.IDs[:n-1], Targets: ex.IDs[1:], Weights: ex.Weights[1:]}
+	d := loss.Datum{Input: ex.IDs[:n-1], Targets: ex.IDs[1:], Weights: ex.Weights[1:]}
+	if ex.TopIDs != nil {
+		d.TopIDs, d.TopLogprobs = ex.TopIDs[1:], ex.TopLogprobs[1:]
+	}
+	return d
 }
 
 // place is where the row is, as messages show it.

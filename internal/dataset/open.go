@@ -11,6 +11,7 @@ import (
 	"trainer/internal/chat"
 	"trainer/internal/diag"
 	"trainer/internal/hub"
+	"trainer/loss"
 	"trainer/recipe"
 )
 
@@ -53,6 +54,9 @@ func (d *Data) Sources() []SourceInfo {
 // or rows are at fault, of which the first 20 bad rows are listed and the rest counted; else it is the context's.
 func Open(ctx context.Context, r *recipe.Recipe, t *chat.Template, h *hub.Hub) (*Data, error) {
 	o := &opener{r: r, x: &index{section: r.Dataset, template: t, copies: copiesIn(h.Cache)}, data: &Data{}, left: map[*source]*tally{}}
+	if r.Loop() == loss.Supervised {
+		o.x.soft, _ = r.Loss.Params.(*loss.ForwardKL)
+	}
 	train, err := o.find(ctx, h, r.Dataset.Train)
 	if err != nil {
 		return nil, err
@@ -131,7 +135,7 @@ func (o *opener) fail(s *source, key, format string, a ...any) {
 func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source) ([]*source, error) {
 	var out []*source
 	for _, section := range sections {
-		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats(), graded: len(o.r.Reward) > 0}
+		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats(), graded: len(o.r.Reward) > 0, soft: o.x.soft != nil}
 		o.left[s] = &tally{}
 		out = append(out, s)
 		if section.Subset != nil && !strings.HasPrefix(section.Path, hub.Scheme) {

@@ -116,8 +116,9 @@ func (x *index) check(b *block) checked {
 		case made.cut:
 			c.cut++
 		}
-		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line), tokens: int32(tokensIn(made.sides)),
-			trained: int32(trainedIn(made.sides)), longest: int32(longestOf(made.sides)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
+		tokens, trained := x.sent(made.sides)
+		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line), tokens: int32(tokens),
+			trained: int32(trained), longest: int32(longestOf(made.sides)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
 	}
 	return c
 }

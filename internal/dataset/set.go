@@ -86,7 +86,8 @@ func (s *Set) divide(held []int, tag string) (train, out *Set) {
 // Len is the number of rows, each once.
 func (s *Set) Len() int { return len(s.entries) }
 
-// Count returns the tokens of row i, of all its examples after cutting, and how many of them are predicted with a weight.
+// Count returns the tokens of row i, of all its examples after cutting, and how many of them are predicted with a weight. Where
+// the loss sends a row as copies, each of them counts.
 func (s *Set) Count(i int) (tokens, trained int) {
 	return int(s.entries[i].tokens), int(s.entries[i].trained)
 }
@@ -99,6 +100,14 @@ func (s *Set) PerRow() int {
 		}
 	}
 	return 1
+}
+
+// Sequences is how many sequences row i is sent as, each of as many tokens: 1, but where the loss sends a row as copies.
+func (s *Set) Sequences(i int) int {
+	if s.x.soft == nil {
+		return 1
+	}
+	return int(s.entries[i].tokens / s.entries[i].longest)
 }
 
 // Longest returns the tokens of row i's longest sequence: of a pair, the longer side.

@@ -30,6 +30,7 @@ type source struct {
 	names    []string // columns of the first row
 	first    diag.Pos // of the row that told the format; zero where the recipe named it
 	takes    []string // the formats that the loss trains on
+	soft     bool     // rows say what a teacher finds likeliest
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".

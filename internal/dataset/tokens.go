@@ -7,7 +7,7 @@ import (
 )
 
 // encodeTokens reads {"tokens": [ids], "weights": [one an id]}: rows that are tokenised already. Without weights every
-// token but the first is trained. t may be nil; the vocabulary is then unknown and bounds nothing.
+// token but the first is trained. Where a teacher is learnt from, teacher_topk is read too. t may be nil; the vocabulary is then unknown and bounds nothing.
 func encodeTokens(s *source, row value, t *chat.Template) (chat.Example, *fault) {
 	c := s.columns["tokens"]
 	v := c.raw(row)
@@ -26,7 +26,11 @@ func encodeTokens(s *source, row value, t *chat.Template) (chat.Example, *fault)
 		return chat.Example{}, f
 	}
 	weights, f := tokenWeights(s.columns["weights"], row, len(ids))
-	return chat.Example{IDs: ids, Weights: weights}, f
+	ex := chat.Example{IDs: ids, Weights: weights}
+	if f == nil && s.soft {
+		f = s.teach(&ex, row, limit)
+	}
+	return ex, f
 }
 
 func tokenIDs(v value, key string, limit int64) (ids []int32, f *fault) {

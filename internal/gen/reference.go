@@ -54,7 +54,11 @@ func losses(b *strings.Builder) {
 	b.WriteString("## Losses and their loops\n\nThe loss type decides the loop. What a recipe asks for that is not built yet is refused by name.\n\n")
 	b.WriteString("| loss.type | loop |\n| --- | --- |\n")
 	for _, k := range loss.Kinds() {
-		fmt.Fprintf(b, "| %s | %s |\n", k.Name, k.Loop)
+		loop := string(k.Loop)
+		if rows := k.In(false); rows != k.Loop {
+			loop += "; " + string(rows) + " where there is neither `rollout` nor `teacher`"
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", k.Name, loop)
 	}
 	b.WriteString("\n")
 }
@@ -233,7 +237,7 @@ func empty(k *recipe.Key) string {
 	case k.Kind == recipe.ListOf || k.Kind == recipe.Sources:
 		return "`[]`"
 	case k.Path == "loss.reduction":
-		return "`sum`; reverse_kl `token_mean`; grpo and preference: refused"
+		return "`sum`; reverse_kl and forward_kl `token_mean`; grpo and preference: refused"
 	case k.Kind == recipe.Mapping:
 		return "see below"
 	case k.Kind == recipe.DictOf || k.Kind == recipe.Asserts || k.Kind == recipe.Params:

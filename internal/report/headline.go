@@ -17,6 +17,7 @@ const (
 	evalReward      = "eval/reward"
 	evalPass        = "eval/pass@1"
 	reverseKL       = "distill/reverse_kl"
+	forwardKL       = "distill/forward_kl"
 	rewardMargin    = "rewards/margin" // of a loss of preferences: the chosen side's reward less the rejected one's
 	tokensPerSecond = "time/tokens_per_second"
 	stepSeconds     = "time/step_seconds"
@@ -40,6 +41,7 @@ type headline struct {
 var headlines = []headline{
 	{trainLoss, "loss", "loss %s", 1, Loss},
 	{rewardMean, "reward", "reward %s", 2, Loss},
+	{forwardKL, "forward_kl", "kl %s", 2, Loss},
 	{reverseKL, "reverse_kl", "kl %s", 2, Loss},
 	{rewardMargin, "margin", "margin %s", 3, Loss},
 	{learningRate, "learning_rate", "lr %s", 6, Rate},

@@ -70,6 +70,12 @@ func planFields(p *runner.Plan) []field {
 		fields[3].value = Count(p.Tokens) + " of prompts in all steps, each once a completion"
 		fields[4] = field{"sampled", "at most " + Count(p.Sampled) + " tokens"}
 	}
+	if p.Copies > 0 && p.GroupSize > 0 {
+		fields[1].value += ", each sent up to " + Count(p.Copies) + " times"
+		fields[3].value = Count(p.Tokens) + " of prompts in all steps, " + Count(p.Copies) + " times a completion"
+	} else if p.Copies > 0 {
+		fields[1].value += ", each sent up to " + Count(p.Copies) + " times"
+	}
 	if n := len(p.Rates); n > 0 {
 		fields = append(fields,
 			field{"learning rate", fmt.Sprintf("%s at the peak, %s at the last step", Rate(slices.Max(p.Rates)), Rate(p.Rates[n-1]))},

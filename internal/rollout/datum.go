@@ -36,6 +36,11 @@ func Datum(prompt []int32, m Member, group int) loss.Datum {
 		d.TeacherLogprobs = make([]float64, n)
 		copy(d.TeacherLogprobs[lead:], m.Teacher)
 	}
+	if m.TopIDs != nil {
+		d.TopIDs, d.TopLogprobs = make([][]int32, n), make([][]float64, n)
+		copy(d.TopIDs[lead:], m.TopIDs)
+		copy(d.TopLogprobs[lead:], m.TopLogprobs)
+	}
 	return d
 }
 

@@ -39,8 +39,11 @@ type Member struct {
 	Parts     []Part
 	Advantage float64
 	Teacher   []float64 // [T], natural logs of Tokens under a teacher's weights; nil where there is none
-	Trained   bool      // it is in the loss
-	Ref       []float64 // [T], natural logs of its tokens under the reference; nil: there is none
+	// TopIDs and TopLogprobs are [T][<= 20]: what a teacher finds likeliest in place of Tokens; nil where none was asked.
+	TopIDs      [][]int32
+	TopLogprobs [][]float64
+	Trained     bool      // it is in the loss
+	Ref         []float64 // [T], natural logs of its tokens under the reference; nil: there is none
 	// Prompt is what an environment began with, [P]; nil: the group's.
 	Prompt []int32
 	// Observed are the stretches of Tokens that an environment wrote, in order: they are not trained, and have no Logprobs.

@@ -22,6 +22,11 @@ const (
 type Samples struct {
 	Sequences []Sequence
 	Segments  []Segment
+	// Where it was asked for, what the weights make of the prompt's own tokens, one entry each, of which the first says nothing:
+	// their log-probabilities, and the ids that are likeliest in their place with the log-probabilities of those, natural logs.
+	Scores      []float64   `json:",omitempty"`
+	TopIDs      [][]int32   `json:",omitempty"`
+	TopLogprobs [][]float64 `json:",omitempty"`
 }
 
 // Segment is a stretch of tokens under one version of the weights; versions count as the service counts them.

@@ -51,6 +51,20 @@ func Teach(groups []Group, rows [][]float64) error {
 	return nil
 }
 
+// TeachTop gives the members what a teacher says of the sequences of Untaught, in order: of each all tokens, those of its prompt
+// too.
+func TeachTop(groups []Group, said []Samples) {
+	n := 0
+	for _, g := range groups {
+		lead := len(g.Prompt)
+		for j := range g.Members {
+			m, s := &g.Members[j], said[n]
+			m.Teacher, m.TopIDs, m.TopLogprobs = s.Scores[lead:], s.TopIDs[lead:], s.TopLogprobs[lead:]
+			n++
+		}
+	}
+}
+
 // Divergence is the mean of q − τ over the sampled tokens of groups, in nats a token: of samples that were drawn at
 // temperature 1, without top_p and top_k, an estimate of the KL divergence of the weights that sampled from the teacher.
 // ok is false where there are no tokens.

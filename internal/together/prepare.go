@@ -35,6 +35,11 @@ func (s *session) Prepare(ctx context.Context, op runner.Op) (runner.Prepared, e
 	case runner.Sample:
 		p.Body, p.PayloadID, err = s.sample(ctx, op)
 		p.Work = len(op.Prompts) * op.N * op.Params.MaxTokens
+		if op.Top > 0 { // what takes the time is the pass over the prompts
+			for _, prompt := range op.Prompts {
+				p.Work += len(prompt)
+			}
+		}
 	case runner.Save: // has no body
 	default:
 		err = errors.New("the client has no form for it")

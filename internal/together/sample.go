@@ -17,7 +17,8 @@ func (s *session) sample(ctx context.Context, op runner.Sample) (body []byte, pa
 	if len(op.Prompts) == 0 {
 		return nil, "", errors.New("there is nothing in it: a sample has at least one prompt")
 	}
-	q := &wire.SampleRequest{Inputs: op.Prompts, NumSamples: &op.N, Params: samplingParams(op.Params, op.Seed), RoutedExperts: op.RoutedExperts}
+	q := &wire.SampleRequest{Inputs: op.Prompts, NumSamples: &op.N, Params: samplingParams(op.Params, op.Seed), RoutedExperts: op.RoutedExperts,
+		PromptLogprobs: op.Top > 0, TopPromptLogprobs: op.Top}
 	for i, p := range op.Prompts {
 		if len(p) == 0 {
 			return nil, "", fmt.Errorf("prompt %d has no token", i)
@@ -43,6 +44,10 @@ func samplesOf(o *wire.SampleOutput) ([]rollout.Samples, error) {
 	for i, r := range o.Results {
 		for _, seg := range r.PolicySegments {
 			out[i].Segments = append(out[i].Segments, rollout.Segment{Version: seg.Version, Start: seg.StartToken})
+		}
+		out[i].Scores = r.PromptLogprobs
+		for _, top := range r.TopLogprobs {
+			out[i].TopIDs, out[i].TopLogprobs = append(out[i].TopIDs, top.TokenIDs), append(out[i].TopLogprobs, top.Logprobs)
 		}
 		for j, q := range r.Sequences {
 			seq, err := sequenceOf(q)
