@@ -91,6 +91,9 @@ type run struct {
 	begun     time.Time
 	why       string // of the stops: the outcome
 
+	folder   sync.Once // of samples, and why there is none
+	noFolder error
+
 	mu      sync.Mutex // guards past and summary, once the stages run
 	summary Summary
 }

@@ -154,15 +154,17 @@ func (f *fromRollouts) store(b int, d *drawn, draws int, under served) error {
 	return nil
 }
 
-// putSamples brings a file to the folder of samples.
+// putSamples brings a file to the folder of samples. The first of a life sees to the folder, and whoever stores beside it waits
+// for that: the name of one that is found may not have come to the disk yet.
 func (r *run) putSamples(name string, text []byte) error {
-	dir := filepath.Join(r.world.Dir, samplesName)
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		err = r.disk.SyncFolder(r.world.Dir)
-	} else if os.IsExist(err) {
-		err = nil
-	}
+	r.folder.Do(func() {
+		if err := os.Mkdir(filepath.Join(r.world.Dir, samplesName), 0o700); err != nil && !os.IsExist(err) {
+			r.noFolder = err
+			return
+		}
+		r.noFolder = r.disk.SyncFolder(r.world.Dir)
+	})
+	err := r.noFolder
 	if err == nil {
 		err = journal.Put(r.disk, filepath.Join(r.world.Dir, filepath.FromSlash(name)), text)
 	}
