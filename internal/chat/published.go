@@ -82,7 +82,12 @@ func publish(faults *diag.List, section recipe.Chat, tok *tokenizer.Tokenizer, n
 	}
 	for _, key := range slices.Sorted(maps.Keys(sources)) {
 		if p.templates[key], err = hf.Parse(sources[key]); err != nil {
-			faults.Add(diag.Pos{}, "chat.template", "%s%v", label(name, key), err)
+			place := label(name, key)
+			var e *jinja.Error
+			if place != "" && errors.As(err, &e) && e.Line == 0 { // it is the whole template that is at fault
+				place += " "
+			}
+			faults.Add(diag.Pos{}, "chat.template", "%s%v", place, err)
 		}
 	}
 	if len(*faults) > before {

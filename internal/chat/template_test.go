@@ -250,6 +250,7 @@ func TestTemplatesThatCannotBeTrained(t *testing.T) {
 	}{
 		{"an end token that is several", recipe.Chat{Template: loop + `<|im_end|>{% endfor %}` + prompt}, "chat.template: it ends an answer with no token that a model could stop with: <|im_end|> is not one of bytes"},
 		{"a template that does not parse", recipe.Chat{Template: "{% for %}"}, "chat.template: 1:"},
+		{"a template that is no text", recipe.Chat{Template: "\xff{{ messages }}"}, "chat.template: the template is not UTF-8 (UnicodeDecodeError)"},
 		{"an argument that nothing reads", recipe.Chat{Template: "{{ enable_thinking }}" + loop + `<|end|>{% endfor %}` + prompt, Args: map[string]any{"enable_thinkin": false}},
 			`chat.args.enable_thinkin: the template reads no variable of this name, so it would have no effect; did you mean "enable_thinking"?; it reads enable_thinking`},
 		{"a date that is missing", recipe.Chat{Template: "{{ strftime_now('%Y') }}" + loop + `<|end|>{% endfor %}` + prompt}, "chat.date: missing"},

@@ -60,6 +60,8 @@ func TestRowsUnderATemplate(t *testing.T) {
 			[]string{`<|user|>u<|end|><|assistant|>[f {"a": 1}]<|end|><|tool|>r<|end|><|assistant|>a<|end|>`}},
 		{"tools in the order of the row", `{"tools": [{"type": "function", "function": {"name": "f", "b": 1, "a": 1e2}}], "messages": [` + user + `, {"role": "assistant", "content": "a"}]}`,
 			[]string{`<|reserved_0|>[{"type": "function", "function": {"name": "f", "b": 1, "a": 100.0}}]<|end|><|user|>u<|end|><|assistant|>a<|end|>`}},
+		{"a null in a list of arguments", `{"messages": [` + user + `, {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"l": [null, "a"]}}}]}]}`,
+			[]string{`<|user|>u<|end|><|assistant|>[f {"l": [null, "a"]}]<|end|>`}},
 		{"tools as JSON text", `{"tools": "[{\"name\": \"f\"}]", "messages": [` + user + `, {"role": "assistant", "content": "a"}]}`,
 			[]string{`<|reserved_0|>[{"name": "f"}]<|end|><|user|>u<|end|><|assistant|>a<|end|>`}},
 		{"no tools as text", `{"tools": "", "messages": [` + user + `, {"role": "assistant", "content": "a"}]}`, []string{"<|user|>u<|end|><|assistant|>a<|end|>"}},
@@ -86,6 +88,9 @@ func TestBadRowsUnderATemplate(t *testing.T) {
 		{"documents without a place", `{"documents": [{"text": "d"}], "messages": [` + user + `, {"role": "assistant", "content": "a"}]}`, "rows.jsonl:1: documents: the template has no place for them"},
 		{"tools that are none", `{"tools": "x", "messages": [` + user + `, {"role": "assistant", "content": "a"}]}`, "rows.jsonl:1: tools: text that is not JSON"},
 		{"a tool that is none", `{"tools": [1], "messages": [` + user + `, {"role": "assistant", "content": "a"}]}`, "rows.jsonl:1: tools.0: a number where an object is due"},
+		{"an assistant of another name", `{"messages": [` + user + `, {"role": "model", "content": "a"}]}`, `rows.jsonl:1: no trained token; chat.train_on is all_assistant_messages; a message of "model" is none of the assistant`},
+		{"a call as it was once written", `{"messages": [` + user + `, {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]}`,
+			"rows.jsonl:1: messages.1.function_call: the template cannot render it, so training would drop it; write it as tool_calls, "},
 		{"a call that is none", `{"messages": [` + user + `, {"role": "assistant", "content": [{"type": "tool_call", "value": "{}"}]}]}`, "rows.jsonl:1: messages.1.content.0.value: a tool call needs a name and arguments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
