@@ -167,6 +167,7 @@ func endText(outcome string, err error) string {
 		return outcome
 	}
 	cause, _, _ := strings.Cut(err.Error(), "\n")
+	cause = strings.TrimSuffix(cause, "; it printed:")
 	return outcome + ": " + cause
 }
 

@@ -14,6 +14,7 @@ import (
 // is made of the log-probabilities, and is sent in as many requests as carry it; so how a step is cut changes nothing.
 type local struct {
 	name     string // of the loss
+	place    string // of its program, where it is one
 	loss     loss.Loss
 	refs     *references // nil: the loss compares with no reference
 	most     int         // sequences a request; 0: any number
@@ -204,7 +205,7 @@ func (g local) eval(ctx context.Context, q loss.Question, now [][]float64, step 
 func (g local) failed(step int, rows []string, err error) error {
 	_, asked := g.loss.(*loss.Command)
 	if asked && !errors.Is(err, loss.ErrInvalid) && !errors.Is(err, loss.ErrNonFinite) {
-		return &silent{step, err}
+		return &silent{g.place, step, err}
 	}
 	return &Unfit{step, rows, err}
 }

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"trainer/internal/hub"
@@ -452,4 +454,68 @@ func TestAForkComparesWithWhatItsRunDid(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// sent keeps what a life sends, without names that are drawn.
+type sent struct {
+	next   http.RoundTripper
+	mu     sync.Mutex
+	bodies []string
+}
+
+var (
+	aUUID  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	tagged = regexp.MustCompile(`("inactive_timeout":"?)\d+`)
+)
+
+func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost && r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		text := tagged.ReplaceAllString(aUUID.ReplaceAllString(r.URL.Path+" "+string(body), "id"), "${1}0")
+		s.mu.Lock()
+		s.bodies = append(s.bodies, text)
+		s.mu.Unlock()
+	}
+	return s.next.RoundTrip(r)
+}
+
+// Each setting that supervised training obeys is obeyed here too: the same recipe sends the same, and another value of any
+// common key sends something else. With full weights no request speaks of an adapter.
+func TestSettingsReachThePreferenceLoop(t *testing.T) {
+	requests := func(set ...string) (out []string) {
+		b := preferring(t, "dpo", append([]string{"train.num_steps=3", "train.epochs=null"}, set...)...)
+		b.onDisk(func(t *testing.T) {
+			s := &sent{next: b.server}
+			if _, err := b.through(s); err != nil {
+				t.Fatalf("%v: %v", set, err)
+			}
+			out = s.bodies
+		})
+		return out
+	}
+	base := requests()
+	if again := requests(); !slices.Equal(base, again) {
+		t.Error("the same recipe sends something else")
+	}
+	for i, set := range []string{
+		"seed=7", "dataset.shuffle=false", "train.batch_size=3", "train.gradient_accumulation=1", "optimizer.learning_rate=1e-3", "optimizer.beta1=0.8",
+		"optimizer.weight_decay=0.1", "optimizer.grad_clip_norm=0.5", "lr_schedule.type=cosine", "lora_config.rank=4", "lora_config.alpha=8", "lora_config.dropout=0.1",
+		"checkpoint.every=1", "checkpoint.inference_every=1", "eval.every=1", "eval.at_start=false", "eval.limit=2", "chat.system=s", "chat.train_on=all_tokens",
+		"loss.params.beta=0.2", "loss.params.label_smoothing=0.1", "loss.params.gamma=0.5", "loss.params.length_normalized=true", "loss.params.sft_weight=1",
+	} {
+		if testing.Short() && i%4 > 0 {
+			continue
+		}
+		if slices.Equal(base, requests(set)) {
+			t.Errorf("%s sends nothing else", set)
+		}
+	}
+	full := strings.Join(requests("lora_config=null", "optimizer.learning_rate=1e-3"), "\n")
+	if !strings.Contains(full, `"lora_enabled":false`) || strings.Contains(full, "lora_config") {
+		t.Error("full weights are asked for with an adapter")
+	}
 }

@@ -95,7 +95,7 @@ func TestAProgramThatFailsInTheMiddle(t *testing.T) {
 	}
 	b.onDisk(func(t *testing.T) {
 		l.Call = call
-		if _, err := b.through(b.server); !errors.Is(err, down) || errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "the loss of step 2") {
+		if _, err := b.through(b.server); !errors.Is(err, down) || errors.Is(err, runner.ErrHopeless) || !strings.Contains(err.Error(), "r.yaml:2:") || !strings.Contains(err.Error(), ": loss.params.command: the loss of step 2: ") {
 			t.Fatalf("got %v", err)
 		}
 		l.Call = simpo

@@ -28,6 +28,10 @@ func (r *run) newGradient() gradient {
 		return remote{loss: l.Params}
 	}
 	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe), brief: r.brief}
+	if r.in.program() != nil {
+		const key = "loss.params.command"
+		g.place = r.in.Recipe.At(key).String() + ": " + key
+	}
 	if r.in.distils() {
 		g.loss = l.Params.(*loss.ReverseKL).Reduced(l.Reduction)
 		return g

@@ -107,10 +107,13 @@ func (r *run) unfitAgain(u *unfitRecord) error {
 
 // silent is the loss of a step that a program has not given, for no fault of the step.
 type silent struct {
-	step int
-	err  error
+	place string // of the program in the recipe
+	step  int
+	err   error
 }
 
-func (s *silent) Error() string { return fmt.Sprintf("the loss of step %d: %v", s.step+1, s.err) }
+func (s *silent) Error() string {
+	return fmt.Sprintf("%s: the loss of step %d: %v", s.place, s.step+1, s.err)
+}
 
 func (s *silent) Unwrap() error { return s.err }

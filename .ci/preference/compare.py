@@ -88,8 +88,8 @@ def pair_loss(kind, c, r, ref):
     if kind == "dpo":
         return -F.logsigmoid(beta * (gc - gr)), beta * gc, beta * gr
     if kind == "dpo_more":  # of means, with smoothing, a margin and a supervised term
-        mc, mr = 0.7 * gc / nc, 0.7 * gr / nr
-        x = mc - mr - 0.3
+        mc, mr = 0.2 * gc / nc, 0.2 * gr / nr
+        x = mc - mr - 0.1
         return -0.9 * F.logsigmoid(x) - 0.1 * F.logsigmoid(-x) - 0.5 * sc / nc, mc, mr
     if kind == "simpo_more":
         return -F.logsigmoid(2.0 * (sc / nc - sr / nr) - 0.5) - 0.5 * sc / nc, 2.0 * sc / nc, 2.0 * sr / nr

@@ -281,6 +281,32 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
+// Who wants to know of a number that is none is told at once, and the program works on; else it is a breach, told with what
+// the program has printed.
+func TestANumberThatIsNoneIsPassedOn(t *testing.T) {
+	t.Parallel()
+	c := command("nan at times", "")
+	c.PassNaN = true
+	p := opened(t, c)
+	before, err := score(t, p, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxDeaths + 1 {
+		if _, err := score(t, p, ""); !errors.Is(err, ErrNotANumber) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if after, err := score(t, p, "s"); err != nil || after != before {
+		t.Errorf("process %v answers, %v; before it was %v", after, err, before)
+	}
+	c.PassNaN, c.Retries = false, 0
+	var lost *Lost
+	if _, err := score(t, opened(t, c), ""); !errors.As(err, &lost) || lost.Reason != Protocol || !strings.Contains(lost.Said, "divided by zero") {
+		t.Errorf("got %v, %+v", err, lost)
+	}
+}
+
 func TestReadyStartsAProgramOrSaysWhyNot(t *testing.T) {
 	p := opened(t, command("plain", ""))
 	for range 2 { // the second is a process that is there

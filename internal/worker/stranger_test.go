@@ -108,6 +108,13 @@ func (s *stranger) be(how, arg string) {
 		switch how {
 		case "environment":
 			s.score(a, os.Environ())
+		case "nan at times":
+			fmt.Fprintln(os.Stderr, "divided by zero")
+			if a.Sample == "" {
+				fmt.Printf("{\"v\":1,\"id\":%d,\"score\":NaN}\n", a.ID)
+				continue
+			}
+			s.score(a, os.Getpid())
 		case "second attempt":
 			if a.Attempt == 0 {
 				os.Exit(1)
