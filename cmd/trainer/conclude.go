@@ -39,7 +39,7 @@ func (a *app) conclude(s runner.Summary, err error, took time.Duration, sandbox 
 	for _, line := range diskAdvice(err, s.Dir) {
 		fmt.Fprintln(a.out, line)
 	}
-	if err != nil && s.Outcome != "complete" {
+	if err != nil && s.Outcome != "complete" && !gone(err, s.Dir) {
 		var unfit *runner.Unfit
 		if errors.As(err, &unfit) {
 			fmt.Fprintf(a.out, "next: `trainer resume %s --skip-step %d` leaves the step out; or mend its rows and start anew with `trainer run`\n", s.Dir, unfit.Step+1)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"trainer/internal/journal"
 	"trainer/runner"
 )
 
@@ -23,6 +24,7 @@ func TestDiskAdvice(t *testing.T) {
 		{errors.Join(errors.New("other"), syscall.EIO), "fails: copy the folder to another one"},
 		{fmt.Errorf("waiting: %w", &runner.Refused{Status: 507}), "the disk of the sandbox server is full"},
 		{&runner.Refused{Status: 403}, ""},
+		{&fs.PathError{Op: "open", Path: "runs/x/metrics.jsonl", Err: fs.ErrNotExist}, "runs/x is gone: put it back"},
 		{errors.New("other"), ""},
 		{nil, ""},
 	} {
@@ -30,5 +32,20 @@ func TestDiskAdvice(t *testing.T) {
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
+	}
+}
+
+// TestAQuotaIsNotTheRoom: where there is room, it is something else that is full.
+func TestAQuotaIsNotTheRoom(t *testing.T) {
+	dir := t.TempDir()
+	if free, known := journal.Space(dir); !known || free < roomAgain {
+		t.Skip("there is no room here, or nobody knows how much")
+	}
+	got := strings.Join(diskAdvice(syscall.EDQUOT, dir), "\n")
+	if !strings.Contains(got, "see to its quota") || strings.Contains(got, "is full") {
+		t.Errorf("got %q", got)
+	}
+	if got := diskAdvice(&fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, dir); got != nil {
+		t.Errorf("got %q of a folder that is there", got)
 	}
 }
