@@ -106,6 +106,7 @@ type kept struct {
 	Logprobs  []float64
 	Ref       []float64 `json:"ref_logprobs"`
 	Key       string    `json:"routed_experts_key"`
+	Observed  [][2]int
 }
 
 // completions are those of the files of batches, by batch.

@@ -108,8 +108,9 @@ func unbuilt(r *recipe.Recipe) diag.List {
 		unbuiltTeacher(r, no)
 	}
 	no(r.Loop() == loss.Distillation && r.Rollout.Env != nil, "rollout.env", "use null: a teacher scores one completion a prompt")
-	if r.Loop() == loss.Reinforcement {
-		unbuiltRollout(r, no)
+	if r.Loop() == loss.Reinforcement && r.Rollout.Env != nil && r.Rollout.ReplayRoutedExperts {
+		const key = "rollout.replay_routed_experts"
+		l.Add(r.At(key), key, "not together with rollout.env: the API gives the experts of each sampled turn a key of its own, and takes one for a whole sequence, which a conversation of several turns is; use false, or leave out rollout.env")
 	}
 	held := measuredBy(r)
 	if e := r.Eval.EarlyStop; e != nil && !slices.Contains(held, e.Metric) {
@@ -130,18 +131,6 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	no(r.Logging.WandB != nil, "logging.wandb", "use metrics.jsonl and report.html of the run folder")
 	no(r.Logging.MLflow != nil, "logging.mlflow", "use metrics.jsonl and report.html of the run folder")
 	return l
-}
-
-// unbuiltRollout names what the loop that samples does not do yet.
-func unbuiltRollout(r *recipe.Recipe, no func(given bool, key, instead string)) {
-	if r.Rollout.Env != nil {
-		const instead = "not together with rollout.env; leave one of them out"
-		g, ok := r.Loss.Params.(*loss.GRPO)
-		no(ok && g.Beta > 0, "loss.params.beta", instead)
-		no(r.Advantage != nil && r.Advantage.KLCoef > 0, "advantage.kl_coef", instead)
-		no(r.Advantage != nil && r.Advantage.ImportanceCap != nil, "advantage.importance_cap", instead)
-		no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", instead)
-	}
 }
 
 // measuredBy are the metrics of an evaluation that a recipe can go by.

@@ -136,3 +136,27 @@ func (b *bench) revives(t *testing.T, point string, want outcome) {
 		t.Fatalf("%s: the warnings: %s", point, b.warned.String())
 	}
 }
+
+// TestTrajectoriesDieAtDiskOperations does the same to a run whose completions are conversations with an environment that answers a
+// resumed life as it did the first: the same weights, whichever record was the last.
+func TestTrajectoriesDieAtDiskOperations(t *testing.T) {
+	b := newGame(t, &game{})
+	want, stride, points := b.measured(), *diskStride, 0
+	if stride > 1 {
+		stride *= 30
+	}
+	for i, how := range deaths {
+		for at, over := 1+i*stride/len(deaths), false; !over; at += sparse(stride) {
+			b.onDisk(func(t *testing.T) {
+				d := newMortal(t.TempDir(), uint64(at), b.dir)
+				if over = !b.dies(t, d, how, at); !over {
+					points++
+					b.revives(t, fmt.Sprintf("%s operation %d", how, at), want)
+				}
+			})
+		}
+	}
+	if t.Logf("%d points", points); points < fewest(3) {
+		t.Errorf("%d points are too few", points)
+	}
+}

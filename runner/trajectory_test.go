@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"trainer/internal/grader"
 	"trainer/internal/rollout"
+	"trainer/runner"
 )
 
 // game is an environment whose answers are a function of the episode and the turn. It pays a turn by its letters.
@@ -277,12 +279,19 @@ func (w *audience) Grade(_ context.Context, c grader.Completion) (grader.Score, 
 	return grader.Score{Value: 1}, nil
 }
 
-// TestKillTrajectoriesAtEveryRequest cuts a run with an environment at its requests, resumes it, and compares it with the unbroken
-// one: what was sampled is read again and what was not is played on.
+// TestKillTrajectoriesAtEveryRequest cuts a run with an environment at its requests, resumes it, and compares metrics and weights with
+// those of the unbroken one: what was sampled is read again and what was not is played on.
 func TestKillTrajectoriesAtEveryRequest(t *testing.T) {
 	t.Parallel()
-	b := newGame(t, &game{})
-	want, points := b.unbroken(), 0
+	b := newGame(t, &game{}, "loss.params.beta=0.1", "advantage.importance_cap=2")
+	var want, weights string
+	b.fresh(func(t *testing.T) {
+		if _, _, err := b.life(0, false); err != nil {
+			t.Fatal(err)
+		}
+		want, weights = b.steps(), b.weights()
+	})
+	points := 0
 	for die, over := 1, false; !over; die += sparse(67) {
 		for _, lost := range ways(die) {
 			b.fresh(func(t *testing.T) {
@@ -291,7 +300,11 @@ func TestKillTrajectoriesAtEveryRequest(t *testing.T) {
 					return
 				}
 				points++
-				b.resumes(t, fmt.Sprintf("request %d (lost %v)", die, lost), want)
+				point := fmt.Sprintf("request %d (lost %v)", die, lost)
+				b.resumes(t, point, want)
+				if b.weights() != weights {
+					t.Errorf("%s: other weights than those of the unbroken run", point)
+				}
 			})
 		}
 	}
@@ -321,4 +334,67 @@ func TestAnEnvironmentThatAnswersOtherwiseIsAskedAnew(t *testing.T) {
 	if held == 0 {
 		t.Error("no life died between two turns")
 	}
+}
+
+// TestATrajectoryBesideAReference: the reference and the session that trains score a conversation in one pass. What the model wrote
+// is compared, token by token: the first batch is sampled under the reference itself, and every one under the weights that train
+// it. What the environment wrote counts nowhere.
+func TestATrajectoryBesideAReference(t *testing.T) {
+	const coef = 0.25
+	b := newGame(t, &game{}, "loss.params.beta=0.1", "advantage.kl_coef=0.25", "advantage.importance_cap=2", "eval.every=null", "eval.at_start=false", "eval.limit=null")
+	b.onDisk(func(t *testing.T) {
+		line := &listening{next: b.server, path: "/forward-backward"}
+		if s, err := b.through(line); err != nil || s.Outcome != "complete" {
+			t.Fatalf("%s, %v: %s", s.Outcome, err, b.warned.String())
+		}
+		judge(t, b.dir, b.store, true).hold(t, "the run")
+		lines, err := runner.ReadMetrics(b.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests, observed := line.trained(t), 0
+		for n, batch := range b.completions(t) {
+			batch = slices.DeleteFunc(batch, func(c kept) bool { return !c.Trained })
+			if len(batch) == 0 {
+				continue
+			}
+			if len(requests) == 0 || len(requests[0]) != len(batch) {
+				t.Fatalf("batch %d: %d conversations are not trained in one request", n+1, len(batch))
+			}
+			wrote := func(c kept, j int) bool {
+				return !slices.ContainsFunc(c.Observed, func(s [2]int) bool { return j >= s[0] && j < s[1] })
+			}
+			sum, tokens := 0.0, 0
+			for _, c := range batch {
+				for j, ref := range c.Ref {
+					if wrote(c, j) {
+						sum, tokens = sum+c.Logprobs[j]-ref, tokens+1
+					} else if observed++; ref != 0 {
+						t.Errorf("batch %d: a log-probability of %v under the reference of what the environment wrote", n+1, ref)
+					}
+				}
+			}
+			kl := sum / float64(tokens)
+			if got := lines[n]["kl/reference"]; !same32(got, kl) || n == 0 && !same32(kl, 0) || !same32(lines[n]["importance/weight"], 1) {
+				t.Errorf("batch %d: kl/reference %v, want %v; importance/weight %v", n+1, got, kl, lines[n]["importance/weight"])
+			}
+			for i, x := range requests[0] {
+				c := batch[i]
+				lead := len(x.Tokens) - len(c.Tokens)
+				for j := range c.Tokens {
+					advantage, ref := 0.0, 0.0
+					if wrote(c, j) {
+						advantage, ref = c.Advantage+coef*(kl-(c.Logprobs[j]-c.Ref[j])), c.Ref[j]
+					}
+					if !same32(x.Advantages[lead+j], advantage) || !same32(x.RefLogprobs[lead+j], ref) {
+						t.Errorf("batch %d, token %d of the model %v: advantage %v, want %v; reference %v, want %v", n+1, j, wrote(c, j), x.Advantages[lead+j], advantage, x.RefLogprobs[lead+j], ref)
+					}
+				}
+			}
+			requests = requests[1:]
+		}
+		if last := lines[len(lines)-1]["kl/reference"]; observed == 0 || len(requests) > 0 || same32(last, 0) {
+			t.Errorf("%d tokens of the environment, %d requests more, at last a KL of %v", observed, len(requests), last)
+		}
+	})
 }

@@ -29,6 +29,11 @@ func TestCompare(t *testing.T) {
 	if !slices.Equal(data[0].RefLogprobs, []float64{0, 0, -1, -2}) || !slices.Equal(data[1].RefLogprobs, []float64{-3}) {
 		t.Errorf("got %v and %v", data[0].RefLogprobs, data[1].RefLogprobs)
 	}
+	gs = fresh()
+	gs[0].Members[0].Prompt, gs[0].Members[0].Observed = []int32{4}, []Span{{1, 2}} // of a conversation: its own prompt, and what an environment wrote
+	if err := Compare(gs, [][]float64{{-1, -2}, {-3}}); err != nil || !slices.Equal(gs[0].Members[0].Ref, []float64{-1, 0}) {
+		t.Errorf("of a conversation %v, %v", gs[0].Members[0].Ref, err)
+	}
 	for _, bad := range [][][]float64{nil, rows[:1], {{-1, -2}, {-3}}, {rows[0], rows[1], rows[1]}} {
 		if err := Compare(fresh(), bad); err == nil {
 			t.Errorf("%v fits", bad)

@@ -64,8 +64,8 @@ func Step(groups []Group) []loss.Datum {
 	return data
 }
 
-// Compare gives the members that Step makes sequences of their log-probabilities under the reference: rows [B][T] are those of
-// the sequences, in order. An error says that rows do not fit.
+// Compare gives the members that Step makes sequences of their log-probabilities under the reference, 0 for what an environment
+// wrote: rows [B][T] are those of the sequences, in order. An error says that rows do not fit.
 func Compare(groups []Group, rows [][]float64) error {
 	n := 0
 	for _, g := range groups {
@@ -74,11 +74,18 @@ func Compare(groups []Group, rows [][]float64) error {
 			if g.Dropped != Kept || !m.Trained {
 				continue
 			}
-			lead, want := len(g.Prompt)-1, len(g.Prompt)+len(m.Tokens)-1
+			lead := len(g.Prompt) - 1
+			if m.Prompt != nil {
+				lead = len(m.Prompt) - 1
+			}
+			want := lead + len(m.Tokens)
 			if n >= len(rows) || len(rows[n]) != want {
 				return fmt.Errorf("the log-probabilities of sequence %d are not the %d of its tokens", n, want)
 			}
 			m.Ref = slices.Clone(rows[n][lead:])
+			for _, s := range m.Observed {
+				clear(m.Ref[s.From:s.To])
+			}
 			n++
 		}
 	}

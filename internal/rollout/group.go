@@ -62,6 +62,17 @@ func (m *Member) Sampled() int {
 	return n
 }
 
+// Turns are the stretches of Tokens that the model wrote, in order.
+func (m *Member) Turns() []Span {
+	var out []Span
+	at := 0
+	for _, s := range m.Observed {
+		out = append(out, Span{at, s.From})
+		at = s.To
+	}
+	return append(out, Span{at, len(m.Tokens)})
+}
+
 // Part is what one grader gave, before clip and weight; Why where it gave nothing, or says more.
 type Part struct {
 	Name   string

@@ -34,17 +34,14 @@ func Metrics(groups []Group) map[string]float64 {
 				length.add(float64(m.Sampled()))
 				cut.add(truth(m.Stop == Cut))
 			}
-			at := 0
-			for _, s := range m.Observed {
-				entropy.addAll(m.Logprobs[at:s.From])
-				at = s.To
+			for _, s := range m.Turns() {
+				entropy.addAll(m.Logprobs[s.From:s.To])
+				for t := s.From; t < s.To && m.Ref != nil; t++ {
+					kl.add(m.Logprobs[t] - m.Ref[t])
+				}
 			}
-			entropy.addAll(m.Logprobs[at:])
 			if m.Prompt != nil {
 				turns.add(float64(len(m.Observed) + 1))
-			}
-			for t, ref := range m.Ref {
-				kl.add(m.Logprobs[t] - ref)
 			}
 			if m.Unscored != "" {
 				counts["reward/unscored"]++
