@@ -1,6 +1,7 @@
-"""Three optimiser steps of every preference loss, computed by PyTorch in float64, beside those of runs on the sandbox.
+"""Three optimiser steps of every preference loss, and of forward_kl from rows, computed by PyTorch in float64, beside those of runs on
+the sandbox.
 
-    python compare.py WEIGHTS.safetensors PAIRS.jsonl LABELLED.jsonl RUN…      (python with torch)
+    python compare.py WEIGHTS.safetensors PAIRS.jsonl LABELLED.jsonl TAUGHT.jsonl RUN…      (python with torch)
 
 A RUN is the folder of a run of three steps of full weights, in file order, with Adam, of one of the losses. Nothing is shared with
 what is compared but the weights at the start and the rows: tokens, masks, pairs, losses, gradients and steps are made here, the
@@ -41,6 +42,10 @@ class Model:
 
     def logprobs(self, ids):
         """Of every token of ids but the first, given those before it."""
+        return self.distributions(ids)[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
+
+    def distributions(self, ids):
+        """Of every token of the vocabulary, in place of every token of ids but the first."""
         c, w = self.c, self.w
         dim, heads = c["Dim"], c["Heads"]
         size = dim // heads
@@ -65,7 +70,7 @@ class Model:
             h = norm(x, of("post_attention_layernorm"))
             x = x + (F.silu(h @ of("mlp.gate_proj").T) * (h @ of("mlp.up_proj").T)) @ of("mlp.down_proj").T
         logits = norm(x, w["model.norm.weight"]) @ w["model.embed_tokens.weight"].T
-        return logits.log_softmax(-1)[torch.arange(t), torch.tensor(ids[1:])]
+        return logits.log_softmax(-1)
 
 
 def conversation(prompt, answer):
@@ -140,6 +145,20 @@ def kto_step(model, frozen, rows):
     return torch.stack(values).mean(), {"rewards/chosen": of(True), "rewards/rejected": of(False), "loss/kl": (z, size)}
 
 
+def taught_step(model, rows):
+    """The divergence by its definition, the teacher's likeliest tokens being all of its distribution; a mean over the positions."""
+    values, entropies = [], []
+    for row in rows:
+        now = model.distributions(row["tokens"])
+        for t, top in enumerate(row["teacher_topk"][1:]):
+            if top:
+                teacher = torch.distributions.Categorical(logits=torch.tensor([p for _, p in top]).double())
+                values.append((teacher.probs * (teacher.logits - now[t, torch.tensor([v for v, _ in top])])).sum())
+                entropies.append(teacher.entropy())
+    kl, entropy = torch.stack(values).mean(), torch.stack(entropies).mean()
+    return kl, {"train/loss": kl + entropy, "distill/teacher_entropy": entropy}
+
+
 def compare(kind, run, weights, rows):
     model, frozen = Model(weights), Model(weights)
     optimizer = torch.optim.Adam(model.w.values(), lr=1, betas=(0.9, 0.95), eps=1e-4)
@@ -147,14 +166,17 @@ def compare(kind, run, weights, rows):
     worst = 0.0
     for step in range(STEPS):
         batch = rows[step * BATCH : (step + 1) * BATCH]
-        value, figures = kto_step(model, frozen, batch) if kind == "kto" else pair_step(kind, model, frozen, batch)
+        if kind == "forward_kl":
+            value, figures = taught_step(model, batch)
+        else:
+            value, figures = kto_step(model, frozen, batch) if kind == "kto" else pair_step(kind, model, frozen, batch)
         optimizer.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(list(model.w.values()), 1.0)
         got = next(m for m in metrics if m["step"] == step + 1)
         optimizer.param_groups[0]["lr"] = got["learning_rate"]
         optimizer.step()
-        for name, want in {"train/loss": value, **figures}.items():
+        for name, want in {"distill/forward_kl" if kind == "forward_kl" else "train/loss": value, **figures}.items():
             want, size = map(float, want if isinstance(want, tuple) else (want, want))
             off = abs(got[name] - want) / (1 + abs(size))
             if not off <= TOLERANCE:
@@ -166,8 +188,8 @@ def compare(kind, run, weights, rows):
         sys.exit(f"{kind}: the loss has moved by {moved}, too little to compare steps by")
 
 
-weights, pairs, labelled, *runs = sys.argv[1:]
-rows = {name: [json.loads(line) for line in open(path)] for name, path in (("pairs", pairs), ("labelled", labelled))}
+weights, pairs, labelled, taught, *runs = sys.argv[1:]
+rows = {name: [json.loads(line) for line in open(path)] for name, path in (("pairs", pairs), ("labelled", labelled), ("taught", taught))}
 for run in map(pathlib.Path, runs):
     kind = run.name.split("-")[0]
-    compare(kind, run, weights, rows["labelled" if kind == "kto" else "pairs"])
+    compare(kind, run, weights, rows[{"kto": "labelled", "forward_kl": "taught"}.get(kind, "pairs")])
