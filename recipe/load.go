@@ -81,7 +81,7 @@ func decode(n *node, path string, l *loader) *Recipe {
 	}
 	d.said = maps.Clone(d.bad)
 	r.Loss.Type = lossType(n)
-	d.loop = LoopOf(r.Loss.Type)
+	d.loop = loopOf(r.Loss.Type, n.get("rollout") != nil || n.get("teacher") != nil)
 	d.full = n.get("lora_config") != nil && n.get("lora_config").null
 	d.trace.usesReference = needsReference(n)
 	d.trace.note("", n)

@@ -7,8 +7,22 @@ import (
 	"trainer/loss"
 )
 
-// Loop is the loop that the loss type decides.
-func (r *Recipe) Loop() loss.Loop { return LoopOf(r.Loss.Type) }
+// Loop is the loop that the loss type decides; of reverse_kl also whether the recipe samples: rows that a teacher has scored
+// before go through the loop of what is computed from scores, as those of preferences do.
+func (r *Recipe) Loop() loss.Loop { return loopOf(r.Loss.Type, r.Rollout != nil || r.Teacher != nil) }
+
+// Taught says that the rows have what a teacher made of their tokens, in their teacher_logprobs.
+func (r *Recipe) Taught() bool { return r.Loss.Type == reverseKL && r.Loop() == loss.Preference }
+
+const reverseKL = "reverse_kl"
+
+// loopOf is LoopOf of a recipe that samples, or asks a teacher, or does neither.
+func loopOf(name string, live bool) loss.Loop {
+	if name == reverseKL && !live {
+		return loss.Preference
+	}
+	return LoopOf(name)
+}
 
 // RunName is what a run is called: the name, or the stem of the file with what a folder's name can't hold everywhere
 // replaced by "-".

@@ -20,6 +20,9 @@ func (r *Recipe) Formats() []string {
 	if r.Loss.Type == "kto" {
 		return []string{"labelled"}
 	}
+	if r.Taught() {
+		return []string{"tokens"}
+	}
 	if l, ok := r.Loss.Params.(*loss.Command); ok {
 		switch l.Rows {
 		case loss.Examples:

@@ -43,6 +43,8 @@ type Inputs struct {
 	Env rollout.Env
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
+	// Teacher is the checkpoint that the teacher has; nil: the weights of its base model. It is set as Start is.
+	Teacher *Start
 
 	missing  []string // what is not here and may not be fetched
 	reworded bool     // the environment changes prompts: they have up to dataset.max_length tokens, whatever those of the rows have
@@ -113,7 +115,7 @@ func unbuilt(r *recipe.Recipe) diag.List {
 		l.Add(r.At("eval.early_stop.metric"), "eval.early_stop.metric", "%q is not what an evaluation of this loop measures; use %s", e.Metric, strings.Join(held, ", "))
 	}
 	switch {
-	case r.Loop() == loss.Distillation:
+	case r.Loop() == loss.Distillation, r.Taught():
 		held = append(held, reverseKL)
 	case r.Rollout != nil:
 		held = append(held, "reward/mean")
@@ -144,6 +146,8 @@ func measuredBy(r *recipe.Recipe) []string {
 	switch {
 	case r.Loop() == loss.Distillation:
 		return []string{evalReverseKL}
+	case r.Taught():
+		return []string{evalLoss, evalReverseKL}
 	case r.Rollout != nil:
 		return sampledBy(r)
 	case r.Loop() != loss.Preference, r.Loss.Type == "command":

@@ -24,9 +24,9 @@ func (r *run) newGradient() gradient {
 	if loop != loss.Preference && loop != loss.Distillation {
 		return remote{l.Params}
 	}
-	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe)}
-	if r.in.distils() {
-		g.loss = l.Params.(*loss.ReverseKL).Reduced(l.Reduction)
+	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe), fromRows: !r.in.samples()}
+	if kl, ok := l.Params.(*loss.ReverseKL); ok {
+		g.loss = kl.Reduced(l.Reduction)
 		return g
 	}
 	if !usesReference(l.Params) {

@@ -122,4 +122,4 @@ func (b *builder) weigh(w float64) {
 	}
 }
 
-func (b *builder) example() Example { return Example{b.ids, b.weights, b.parts} }
+func (b *builder) example() Example { return Example{IDs: b.ids, Weights: b.weights, Parts: b.parts} }

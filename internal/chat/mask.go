@@ -54,7 +54,7 @@ func (j *job) untrained() (Example, error) {
 	if len(ids) == 0 {
 		return Example{}, faultf(-1, "", "the template writes nothing for it")
 	}
-	return Example{ids, make([]float64, len(ids)), j.parts(r, ends)}, j.written(r)
+	return Example{IDs: ids, Weights: make([]float64, len(ids)), Parts: j.parts(r, ends)}, j.written(r)
 }
 
 // group encodes turns that share a rendering, the last one's. Where a token reaches over the boundary between a prompt and
@@ -87,7 +87,7 @@ func (j *job) group(ts []turn) ([]Example, error) {
 		}
 	}
 	weights[0] = 0
-	return append(out, Example{ids, weights, j.parts(r, ends)}), nil
+	return append(out, Example{IDs: ids, Weights: weights, Parts: j.parts(r, ends)}), nil
 }
 
 // weigh gives the tokens of a turn their weight.

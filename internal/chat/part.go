@@ -16,6 +16,12 @@ type Part struct {
 // Cut is the tokens [from, to) of an example, and what is left of its parts.
 func (ex Example) Cut(from, to int) Example {
 	out := Example{IDs: ex.IDs[from:to], Weights: ex.Weights[from:to]}
+	if ex.Teacher != nil {
+		out.Teacher = ex.Teacher[from:to]
+	}
+	if ex.Sampled != nil {
+		out.Sampled = ex.Sampled[from:to]
+	}
 	for _, p := range ex.Parts {
 		if p.From, p.To = max(p.From, from)-from, min(p.To, to)-from; p.From < p.To {
 			out.Parts = append(out.Parts, p)

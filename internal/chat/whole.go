@@ -30,7 +30,7 @@ func (j *job) whole() (Example, error) {
 		return Example{}, err
 	}
 	weights[0] = 0
-	return Example{ids, weights, j.parts(r, ends)}, nil
+	return Example{IDs: ids, Weights: weights, Parts: j.parts(r, ends)}, nil
 }
 
 // fillAll trains every token, but for those of messages that are left out; what the template writes at no message trains.

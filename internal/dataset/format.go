@@ -68,7 +68,7 @@ func (f format) mappable() []string {
 // taken; others are recognised, so as to be refused by name.
 func formats() []format {
 	return []format{
-		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights"}, encode: one(encodeTokens), bare: true},
+		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights", "prompt_tokens", "teacher_logprobs", "logprobs"}, encode: one(encodeTokens), bare: true},
 		{name: "preference", required: []string{"conversations", "chosen", "rejected"}, optional: beside(), sides: encodePreference,
 			joins: map[string][]string{"prompt": {"conversations"}}},
 		{name: "preference", required: []string{"chosen", "rejected"}, optional: append(beside(), "prompt"), sides: encodePreference},
@@ -79,7 +79,7 @@ func formats() []format {
 		{name: "text", required: []string{"text"}, encode: one(encodeText)},
 		{name: "labelled", required: []string{"prompt", "completion", "label"}, optional: beside(), sides: encodeLabelled},
 		{name: "labelled", required: []string{"messages", "label"}, optional: beside(), sides: encodeLabelledMessages},
-		{name: "prompts", required: []string{"prompt"}, optional: append(beside(), "target"), encode: one(encodePrompt), untrained: true},
+		{name: "prompts", required: []string{"prompt"}, optional: append(beside(), "target", "teacher_prompt"), encode: one(encodePrompt), untrained: true},
 	}
 }
 

@@ -24,9 +24,12 @@ type source struct {
 	dialect *dialect           // of the rows, which are rewritten to the format; nil: they are as it wants them
 	given   map[string]*column // by our field, of rows before they are rewritten
 	counts  Counts
-	names   []string // columns of the first row
-	first   diag.Pos // of the row that told the format; zero where the recipe named it
-	takes   []string // the formats that the loss trains on
+	names   []string        // columns of the first row
+	first   diag.Pos        // of the row that told the format; zero where the recipe named it
+	takes   []string        // the formats that the loss trains on
+	teacher *recipe.Teacher // who scores what is sampled; nil: nobody does
+	taught  bool            // rows have what a teacher made of their tokens
+	sampled bool            // and what the weights that sampled them did
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -190,6 +193,9 @@ func (s *source) hint() string {
 func (s *source) compile() *problem {
 	s.columns = s.format.columns()
 	known := s.format.mappable()
+	if s.teacher == nil {
+		known = slices.DeleteFunc(known, func(field string) bool { return field == "teacher_prompt" })
+	}
 	for field, paths := range s.format.joins {
 		s.columns[field] = newColumn(paths...)
 	}
@@ -202,7 +208,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "chosen", "rejected", "target"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "chosen", "rejected", "target", "teacher_prompt"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c
