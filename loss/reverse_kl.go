@@ -24,6 +24,9 @@ type ReverseKL struct {
 
 func newReverseKL() *ReverseKL { return &ReverseKL{Estimator: Score, Reduction: TokenMean} }
 
+// RowsLoop implements FromRows: what a teacher made of the tokens of rows is computed from scores, as preferences are.
+func (l *ReverseKL) RowsLoop() Loop { return Preference }
+
 // Reduced is l under a reduction: Sum, TokenMean or SequenceMean.
 func (l ReverseKL) Reduced(reduction string) *ReverseKL {
 	l.Reduction = reduction

@@ -188,6 +188,7 @@ func (d *decoder) missing(at diag.Pos, key string, k *Key) {
 var hints = map[string]string{
 	"base_model":                         "; it names the model to tune, or sandbox/bytes-tiny to try a recipe without an account",
 	"dataset.train":                      "; it is the path of the training rows",
+	"teacher.base_model":                 "; without teacher and rollout, reverse_kl trains on rows of tokens that have teacher_logprobs",
 	"loss.type":                          "; it decides the loop: cross_entropy, grpo, dpo, …",
 	"rollout.sampling_params.max_tokens": "; the service's own default is too short to leave it out",
 }

@@ -63,7 +63,8 @@ type Recipe struct {
 	Advantage *Advantage `yaml:"advantage" default:"{}" null:"false" loop:"reinforcement"`
 	// Reference is the frozen policy; in reinforcement only beside a KL term (loss.params.beta or advantage.kl_coef).
 	Reference *Reference `yaml:"reference" default:"{}" null:"false" loop:"preference,reinforcement"`
-	// Teacher is the model that distillation learns from.
+	// Teacher is the model that distillation learns from. Without it and rollout, reverse_kl trains on rows of tokens that have
+	// teacher_logprobs.
 	Teacher *Teacher `yaml:"teacher" null:"false" validate:"required" loop:"distillation"`
 	// Eval scores held-out rows.
 	Eval Eval `yaml:"eval"`
@@ -440,8 +441,11 @@ type Teacher struct {
 	BaseModel string `yaml:"base_model" validate:"required"`
 	// BaseWeightsRef takes registered full weights.
 	BaseWeightsRef *string `yaml:"base_weights_ref"`
-	// InitFrom takes a checkpoint, by checkpoint_id.
+	// InitFrom takes a checkpoint, or the weights of another run.
 	InitFrom *InitFrom `yaml:"init_from"`
+	// System is put before the prompt for the teacher alone: a system message, or where there are no roles, text. A row can have a
+	// teacher_prompt of its own.
+	System *string `yaml:"system"`
 	// Compute of the teacher's resource, which has no generators; with forward_kl it has one at least, 1 where nothing is said.
 	Compute Compute `yaml:"compute_config"`
 	// ModelResourcesID attaches to a running resource.

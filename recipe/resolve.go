@@ -7,7 +7,7 @@ import (
 	"trainer/loss"
 )
 
-// Loop is the loop that the loss type decides, and with forward_kl whether a teacher is asked.
+// Loop is the loop that the loss type decides, and with a loss that can learn from rows, whether a teacher is asked.
 func (r *Recipe) Loop() loss.Loop {
 	k, ok := lossKind(r.Loss.Type)
 	if !ok {
@@ -15,6 +15,10 @@ func (r *Recipe) Loop() loss.Loop {
 	}
 	return k.In(r.Rollout != nil || r.Teacher != nil)
 }
+
+// Taught says that the rows have what a teacher made of their tokens, in their teacher_logprobs. They go through the loop of what is
+// computed from scores, as those of preferences do.
+func (r *Recipe) Taught() bool { return r.Loss.Type == "reverse_kl" && r.Loop() == loss.Preference }
 
 // RunName is what a run is called: the name, or the stem of the file with what a folder's name can't hold everywhere
 // replaced by "-".

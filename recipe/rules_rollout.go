@@ -74,6 +74,9 @@ func (d *decoder) teacher() {
 	} else if t.Compute.NumGeneratorReplicas > 0 {
 		d.refuse("teacher.compute_config.num_generator_replicas", "has no effect: a teacher scores, and samples nothing; use 0")
 	}
+	if t.System != nil && *t.System == "" {
+		d.refuse("teacher.system", "has no effect: it is empty; leave it out")
+	}
 	if t.InitFrom != nil && t.InitFrom.LoadOptimizer {
 		d.refuse("teacher.init_from.load_optimizer", "has no effect: a teacher takes no step; use false")
 	}

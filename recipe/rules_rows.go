@@ -20,7 +20,7 @@ func (r *Recipe) Formats() []string {
 	if r.Loss.Type == "kto" {
 		return []string{"labelled"}
 	}
-	if r.Loss.Type == "forward_kl" && r.Loop() == loss.Supervised {
+	if r.Taught() || r.Loss.Type == "forward_kl" && r.Loop() == loss.Supervised {
 		return []string{"tokens"}
 	}
 	if l, ok := r.Loss.Params.(*loss.Command); ok {

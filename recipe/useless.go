@@ -12,7 +12,11 @@ import (
 // is one; n is that mapping, which may be nil.
 func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 	if !k.In(d.loop) {
-		return fmt.Sprintf("has no effect with loss %s (%s); it is a key of %s", d.r.Loss.Type, d.loop, loops(k.Loops))
+		which := string(d.loop)
+		if d.loop != LoopOf(d.r.Loss.Type) {
+			which += ", as there is no rollout and no teacher"
+		}
+		return fmt.Sprintf("has no effect with loss %s (%s); it is a key of %s", d.r.Loss.Type, which, loops(k.Loops))
 	}
 	if k.Types != nil && !slices.Contains(k.Types, typ) && known {
 		return fmt.Sprintf("is a key of type %s; the type here is %s", strings.Join(k.Types, ", "), typ)
@@ -34,7 +38,7 @@ func (d *decoder) useless(k *Key, typ string, known bool, n *node) string {
 		if d.loop == loss.Reinforcement && !d.trace.usesReference {
 			return "has no effect without a KL term: loss.params.beta (of grpo) and advantage.kl_coef are 0"
 		}
-		if k, ok := lossKind(d.r.Loss.Type); ok && k.Loop == loss.Preference && !d.comparesWithReference(k) {
+		if k, ok := lossKind(d.r.Loss.Type); ok && d.loop == loss.Preference && !d.comparesWithReference(k) {
 			return fmt.Sprintf("has no effect with %s, which compares with no reference%s", k.Name, wayToReference[k.Name])
 		}
 	case "reference.source":

@@ -74,6 +74,9 @@ func (r *run) acquire(ctx, stop context.Context) error {
 	}
 	rows := &fromRows{set: r.in.Train, seed: r.in.Seeds.Order, batch: r.plan.BatchSize, perEpoch: r.plan.BatchesPerEpoch,
 		reduction: r.in.Recipe.Loss.Reduction, parts: partsFor(r.limits.MaxBatch, r.limits.Accumulation), soft: r.in.softly()}
+	if r.in.Recipe.Taught() {
+		rows.reduction = "" // reduced by the loss, which is computed here
+	}
 	r.batches = rows
 	if r.in.samples() {
 		r.batches = newRollouts(r, rows)

@@ -105,6 +105,9 @@ func (in *Inputs) checkLimits(p *Plan, lim TrainLimits, name string, l *diag.Lis
 		l.Add(r.At("lora_config.rank"), "lora_config.rank", "%s allows at most %d, got %d", name, lim.MaxRank, r.LoRA.Rank)
 	}
 	in.checkLengths(lim, name, l)
+	if len(*l) == 0 && in.distils() && shares(r) {
+		in.checkScored(lim, name, l)
+	}
 	n, each := r.Train.GradientAccumulation, in.Train.PerRow()
 	if in.samples() {
 		in.checkSampled(p, lim, name, l)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"trainer/internal/hub"
 	"trainer/internal/sandbox"
 	"trainer/internal/together"
 	"trainer/runner"
@@ -36,7 +38,7 @@ func TestKillDistillationAtRequests(t *testing.T) {
 	}{
 		{"a resource of its own", 17, nil},
 		{"a resource of its own, a step alone", 7, []string{"train.num_steps=1", "train.epochs=null", "eval.every=null", "eval.at_start=false"}},
-		{"on the student's resource, a batch ahead", 43, []string{"base_model=sandbox/pretrained-tiny", "rollout.max_policy_lag=1", "rollout.num_iterations=2"}},
+		{"on the student's resource, a batch ahead", 43, []string{"base_model=sandbox/pretrained-tiny", "teacher.system=Say moo.", "rollout.max_policy_lag=1", "rollout.num_iterations=2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newDistil(t, c.set...)
@@ -183,4 +185,70 @@ func takeTeacher(t *testing.T, c *together.Client, what string) {
 		return
 	}
 	t.Fatal("the teacher has no resource")
+}
+
+// TestATeacherHasTheWeightsOfItsCheckpoint: a student that begins where the teacher's checkpoint is samples with exactly the
+// log-probabilities that the teacher gives, and one that begins at the base model does not.
+func TestATeacherHasTheWeightsOfItsCheckpoint(t *testing.T) {
+	b := newDistil(t, "base_model=sandbox/pretrained-tiny", "train.num_steps=2", "train.epochs=null", "eval.every=null", "eval.at_start=false", "eval.at_end=false", "checkpoint.every=2")
+	apart := func(t *testing.T) float64 {
+		t.Helper()
+		if _, err := b.through(b.server); err != nil {
+			t.Fatal(err)
+		}
+		return math.Abs(b.metric(t, "distill/reverse_kl")[1])
+	}
+	b.onDisk(func(t *testing.T) {
+		teach(t, b, "teacher={base_model: sandbox/pretrained-tiny, system: Say moo.}")
+		apart(t)
+		b.forkable(t)
+		trained := b.dir
+		const short = "train.num_steps=1"
+		for _, c := range []struct {
+			name, teacher, start string
+			same                 bool
+		}{
+			{"the run as teacher of the base model", "init_from: {run: " + trained + "}", "null", false},
+			{"the run as teacher of itself", "init_from: {run: " + trained + ", step: 2}", "{run: " + trained + "}", true},
+			{"the base model as teacher of the run", "init_from: null", "{run: " + trained + "}", false},
+		} {
+			teach(t, b, "teacher={base_model: sandbox/pretrained-tiny, "+c.teacher+"}", "init_from="+c.start, short)
+			b.dir = t.TempDir()
+			// a service gives float32, and a scoring pass sums otherwise than sampling does
+			if kl := apart(t); (kl < 1e-4) != c.same {
+				t.Errorf("%s: the two are %v nats a token apart, want the same weights: %v", c.name, kl, c.same)
+			}
+		}
+		s, err := runner.TeacherOf(b.loaded(t, "teacher.init_from.run="+trained))
+		if err != nil {
+			t.Fatal(err)
+		}
+		teach(t, b, "teacher={base_model: sandbox/pretrained-tiny, init_from: {checkpoint_id: "+s.CheckpointID+"}}", "init_from={run: "+trained+"}", short)
+		b.dir = t.TempDir()
+		if kl := apart(t); kl >= 1e-4 {
+			t.Errorf("by its id: the two are %v nats a token apart, want the same weights", kl)
+		}
+	})
+}
+
+// teach gives the bench's later lives another recipe.
+func teach(t *testing.T, b *bench, set ...string) {
+	t.Helper()
+	r := b.loaded(t, append([]string{"base_model=sandbox/pretrained-tiny", "train.num_steps=2", "train.epochs=null", "eval.every=null",
+		"eval.at_start=false", "eval.at_end=false", "checkpoint.every=2"}, set...)...)
+	in, err := runner.Open(t.Context(), r, &hub.Hub{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Start, err = runner.StartOf(r); err != nil {
+		t.Fatal(err)
+	}
+	if in.Teacher, err = runner.TeacherOf(r); err != nil {
+		t.Fatal(err)
+	}
+	p, err := runner.NewPlan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.in, b.plan = in, p
 }

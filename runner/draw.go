@@ -268,7 +268,7 @@ func (r *run) group(ctx, wanted context.Context, q question, i int) (rollout.Gro
 	if err != nil {
 		return rollout.Group{}, "", nil, drifted(err)
 	}
-	g := rollout.Group{Row: q.rows[i], Prompt: p.IDs}
+	g := rollout.Group{Row: q.rows[i], Prompt: p.IDs, Taught: p.Taught}
 	if r.in.Env != nil {
 		var graded []grader.Graded
 		g.Members, graded, err = r.play(ctx, wanted, q, i, p)

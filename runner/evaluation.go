@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 
 	"trainer/internal/diag"
@@ -22,7 +23,7 @@ func NewEvaluation(in *Inputs) (*Plan, error) {
 	if in.Held == nil {
 		return nil, diag.List{{Pos: r.At("dataset"), Key: "dataset", Msg: "nothing is held out, so there is nothing to evaluate; name rows in dataset.validation, or dataset.validation_split: 0.1"}}
 	}
-	if err := in.Start.fits(r); err != nil {
+	if err := cmp.Or(in.Start.fits(r), in.Teacher.teaches(r)); err != nil {
 		return nil, err
 	}
 	if err := in.comparable(); err != nil {

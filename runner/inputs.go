@@ -43,6 +43,8 @@ type Inputs struct {
 	Env rollout.Env
 	// Start is where the run begins; nil: at the base model's weights. It is set before NewPlan.
 	Start *Start
+	// Teacher is the checkpoint that the teacher has; nil: the weights of its base model. It is set as Start is.
+	Teacher *Start
 
 	longestHeld int // tokens of the longest prompt that an evaluation of rows samples of
 
@@ -119,7 +121,7 @@ func unbuilt(r *recipe.Recipe) diag.List {
 	switch {
 	case r.Loss.Type == "forward_kl":
 		held = append(held, forwardKL)
-	case r.Loop() == loss.Distillation:
+	case r.Loop() == loss.Distillation, r.Taught():
 		held = append(held, reverseKL)
 	case r.Rollout != nil:
 		held = append(held, "reward/mean")
@@ -142,6 +144,8 @@ func measuredBy(r *recipe.Recipe) []string {
 		return []string{evalForwardKL, evalReverseKL}
 	case r.Loop() == loss.Distillation:
 		return []string{evalReverseKL}
+	case r.Taught():
+		return []string{evalLoss, evalReverseKL}
 	case r.Rollout != nil:
 		return sampledBy(r)
 	case r.Eval.SamplingParams != nil && len(r.Reward) > 0:

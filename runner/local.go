@@ -19,6 +19,7 @@ type local struct {
 	refs     *references // nil: the loss compares with no reference
 	most     int         // sequences a request; 0: any number
 	compares bool        // its rows are pairs or labelled
+	fromRows bool        // nothing is sampled
 	length   int         // tokens of a row; companions that are longer lose the start of their prompt
 	// brief bounds the wait for a loss that is a program, as that of the run.
 	brief func(context.Context) (context.Context, func())
@@ -275,6 +276,9 @@ func (g local) figures(res loss.Result, now [][]float64, step []loss.Datum) map[
 		}
 	}
 	if _, teaches := g.loss.(*loss.ReverseKL); teaches {
+		if g.fromRows {
+			m[reverseKL] = m["loss/reverse_kl_k1"]
+		}
 		return m
 	}
 	var sum, count [2]float64

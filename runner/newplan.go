@@ -19,7 +19,7 @@ const maxSteps = 10_000_000
 // NewPlan says what a run of in will do. It is pure: the same inputs, the same plan. The error is a diag.List.
 func NewPlan(in *Inputs) (*Plan, error) {
 	r, p := in.Recipe, sized(in)
-	if err := cmp.Or(in.Start.fits(r), in.Start.compares(r)); err != nil {
+	if err := cmp.Or(in.Start.fits(r), in.Start.compares(r), in.Teacher.teaches(r)); err != nil {
 		return nil, err
 	}
 	var l diag.List
@@ -190,6 +190,7 @@ func newLock(in *Inputs) (Lock, error) {
 		l[lockRevision+ref] = commit
 	}
 	in.Start.enter(l)
+	in.Teacher.enterTeacher(l)
 	if in.Held != nil {
 		l["dataset.validation"] = in.Held.Hash()
 		for i, s := range in.Held.Sources()[:len(in.Recipe.Dataset.Validation)] {

@@ -34,11 +34,21 @@ const labelledRows = `{"prompt":"cat?","completion":"meow","label":true}
 {"prompt":"bee?","completion":"buzz","label":true}
 `
 
+// taughtRows are of tokens that a teacher has scored, in the two forms that there are.
+const taughtRows = `{"prompt_tokens":[256,65,66],"tokens":[67,257],"teacher_logprobs":[-0.5,-2]}
+{"tokens":[256,67,68,257],"weights":[0,0,1,1],"teacher_logprobs":[null,null,-1,-0.25]}
+{"tokens":[256,70,71,72],"teacher_logprobs":[null,-3,-3,-1]}
+{"prompt_tokens":[256],"tokens":[75],"teacher_logprobs":[-0.125]}
+`
+
 // preferring is a bench of a loss of preferences.
 func preferring(t *testing.T, loss string, set ...string) *bench {
 	rows := pairRows
 	if loss == "kto" {
 		rows = labelledRows
+	}
+	if loss == "reverse_kl" {
+		rows = taughtRows
 	}
 	text := "base_model: sandbox/bytes-tiny\nloss: {type: " + loss + "}\nlora_config: {rank: 8, alpha: 16}\n" +
 		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 3.0e-3}\n" +
@@ -54,7 +64,7 @@ func TestPreferencesKilledAtEveryRequest(t *testing.T) {
 		loss      string
 		lookahead int
 		stride    int
-	}{{"dpo", 1, 1}, {"dpo", 0, 1}, {"kto", 1, 3}, {"orpo", 1, 7}} {
+	}{{"dpo", 1, 1}, {"dpo", 0, 1}, {"kto", 1, 3}, {"orpo", 1, 7}, {"reverse_kl", 1, 7}} {
 		t.Run(fmt.Sprintf("%s, lookahead %d", c.loss, c.lookahead), func(t *testing.T) {
 			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead), "train.epochs=1", "checkpoint.every=2")
 			want, points := b.measured(), 0

@@ -32,8 +32,8 @@ func (r *run) newGradient() gradient {
 		const key = "loss.params.command"
 		g.place = r.in.Recipe.At(key).String() + ": " + key
 	}
-	if r.in.distils() {
-		g.loss = l.Params.(*loss.ReverseKL).Reduced(l.Reduction)
+	if kl, ok := l.Params.(*loss.ReverseKL); ok {
+		g.loss = kl.Reduced(l.Reduction)
 		return g
 	}
 	if !usesReference(l.Params) {

@@ -39,7 +39,8 @@ type completion struct {
 	Logprobs  []float64 `json:"logprobs"`
 	Ref       []float64 `json:"ref_logprobs,omitempty"` // of what is trained, where the run compares with a reference
 	Experts   string    `json:"routed_experts_key,omitempty"`
-	// Observed are the stretches of the tokens that an environment wrote, [from, to); PromptTokens is what it began with.
+	// Observed are the stretches of the tokens that an environment wrote, [from, to); PromptTokens is what it began with,
+	// and where a teacher has scored the completion, the prompt.
 	Observed     [][2]int  `json:"observed,omitempty"`
 	PromptTokens []int32   `json:"prompt_tokens,omitempty"`
 	Teacher      []float64 `json:"teacher_logprobs,omitempty"`
@@ -111,8 +112,8 @@ func (r *run) written(batch int, d *drawn) ([]byte, error) {
 			c.Tokens, c.Logprobs, c.Ref, c.Experts, c.Rewards = m.Tokens, m.Logprobs, m.Ref, m.RoutedExperts, nil
 			c.Teacher = m.Teacher
 			c.Observed, c.PromptTokens, c.TeacherTop = nil, m.Prompt, topOf(m.TopIDs, m.TopLogprobs)
-			if c.TeacherTop != nil { // so that the line alone is a row to learn from
-				c.PromptTokens = g.Prompt
+			if r.in.distils() {
+				c.PromptTokens = g.Prompt // which makes the line a row of tokens that a teacher has scored
 			}
 			for _, s := range m.Observed {
 				c.Observed = append(c.Observed, [2]int{s.From, s.To})
@@ -206,7 +207,7 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 		if err != nil {
 			return drifted(err)
 		}
-		d.groups = append(d.groups, rollout.Group{Row: c.Row, Prompt: p.IDs, Dropped: rollout.Drop(c.Dropped)})
+		d.groups = append(d.groups, rollout.Group{Row: c.Row, Prompt: p.IDs, Taught: p.Taught, Dropped: rollout.Drop(c.Dropped)})
 		d.places = append(d.places, c.At)
 	}
 	if c.Member < 0 {
@@ -214,9 +215,11 @@ func (f *fromRollouts) take(d *drawn, c completion) error {
 	}
 	m := rollout.Member{Sequence: rollout.Sequence{Tokens: c.Tokens, Logprobs: c.Logprobs, Stop: rollout.Stop(c.Stop), RoutedExperts: c.Experts}, Ref: c.Ref, Text: c.Text,
 		Version: c.Version, Reward: c.Reward, Unscored: c.Unscored, Advantage: c.Advantage, Teacher: c.Teacher, Trained: c.Trained}
-	if m.Prompt = c.PromptTokens; c.TeacherTop != nil {
-		m.Prompt = nil
+	if c.TeacherTop != nil {
 		setTop(&m, c.TeacherTop)
+	}
+	if !f.r.in.distils() {
+		m.Prompt = c.PromptTokens // of a completion that a teacher has scored it is the group's
 	}
 	for _, s := range c.Observed {
 		m.Observed = append(m.Observed, rollout.Span{From: s[0], To: s[1]})

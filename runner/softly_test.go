@@ -17,8 +17,8 @@ import (
 	"trainer/runner"
 )
 
-// taughtRows say what a teacher finds likeliest, of some tokens more than of others.
-const taughtRows = `{"tokens":[256,99,97,116,63],"teacher_topk":[null,[[99,-0.3],[100,-1.5],[101,-4]],[[97,-0.1]],[[116,-0.9],[112,-0.9]],null]}
+// likeliestRows say what a teacher finds likeliest, of some tokens more than of others.
+const likeliestRows = `{"tokens":[256,99,97,116,63],"teacher_topk":[null,[[99,-0.3],[100,-1.5],[101,-4]],[[97,-0.1]],[[116,-0.9],[112,-0.9]],null]}
 {"tokens":[256,100,111,103],"teacher_topk":[null,null,[[111,-0.2],[105,-2]],[[103,-0.01],[116,-5]]]}
 {"tokens":[256,99,111,119],"weights":[0,1,0,0.5],"teacher_topk":[null,[[99,-1],[98,-1.2],[100,-1.5],[101,-3]],null,[[119,-0.5],[112,-1]]]}
 {"tokens":[256,98,101,101],"teacher_topk":[null,[[98,-0.4],[99,-1.4]],[[101,-0.05]],[[101,-0.6],[114,-1]]]}
@@ -29,7 +29,7 @@ func softRows(t *testing.T, set ...string) *bench {
 	text := "base_model: sandbox/bytes-tiny\nloss: {type: forward_kl, params: {top_k: 3}}\nlora_config: {rank: 8, alpha: 16}\n" +
 		"dataset: {train: rows.jsonl, validation: rows.jsonl}\noptimizer: {learning_rate: 3.0e-3}\n" +
 		"train: {batch_size: 2, epochs: 2}\neval: {every: 2, at_start: true}\ncheckpoint: {every: 3}\n"
-	return benchOf(t, map[string]string{"r.yaml": text, "rows.jsonl": taughtRows}, set...)
+	return benchOf(t, map[string]string{"r.yaml": text, "rows.jsonl": likeliestRows}, set...)
 }
 
 // newSoftly is a bench of a student that learns another model's likeliest tokens.

@@ -39,20 +39,30 @@ type Start struct {
 
 // StartOf is what init_from names, nil where it is null. A run is named by its folder. The error is a diag.List where the
 // recipe or that run is at fault.
-func StartOf(r *recipe.Recipe) (*Start, error) {
-	from := r.InitFrom
+func StartOf(r *recipe.Recipe) (*Start, error) { return startOf(r, r.InitFrom, "init_from") }
+
+// TeacherOf is what teacher.init_from names, nil where it is null or there is no teacher. Errors as StartOf.
+func TeacherOf(r *recipe.Recipe) (*Start, error) {
+	if r.Teacher == nil {
+		return nil, nil
+	}
+	return startOf(r, r.Teacher.InitFrom, "teacher.init_from")
+}
+
+// startOf is what from, which stands at key, names.
+func startOf(r *recipe.Recipe, from *recipe.InitFrom, key string) (*Start, error) {
 	if from == nil {
 		return nil, nil
 	}
 	if from.CheckpointID != nil {
-		const key = "init_from.checkpoint_id"
+		key += ".checkpoint_id"
 		return &Start{CheckpointID: *from.CheckpointID, LoadOptimizer: from.LoadOptimizer, pos: r.At(key), key: key}, nil
 	}
-	s := &Start{LoadOptimizer: from.LoadOptimizer, Dir: filepath.Clean(*from.Run), pos: r.At("init_from.run"), key: "init_from.run"}
+	s := &Start{LoadOptimizer: from.LoadOptimizer, Dir: filepath.Clean(*from.Run), pos: r.At(key + ".run"), key: key + ".run"}
 	_, err := s.find(from.Step)
 	var none *noStep
 	if errors.As(err, &none) {
-		const key = "init_from.step"
+		key += ".step"
 		return nil, diag.List{{Pos: r.At(key), Key: key, Msg: none.text}}
 	}
 	return s, err
@@ -167,6 +177,10 @@ const (
 	lockDone      = "start.done"
 	lockUpdates   = "start.updates"
 	lockOrigin    = "start.origin"
+
+	lockTeacher     = "teacher"
+	lockTeacherRun  = "teacher.run"
+	lockTeacherStep = "teacher.step"
 )
 
 func (s *Start) enter(l Lock) {
@@ -185,6 +199,40 @@ func (s *Start) enter(l Lock) {
 	}
 }
 
+// enterTeacher is enter of the checkpoint that a teacher has.
+func (s *Start) enterTeacher(l Lock) {
+	if s == nil {
+		return
+	}
+	l[lockTeacher] = s.CheckpointID
+	if s.RunID != "" {
+		l[lockTeacherRun], l[lockTeacherStep] = s.RunID, strconv.Itoa(s.Step)
+	}
+}
+
+// Teacher is the checkpoint that the teacher of the lock's run has, nil for the weights of its base model.
+func (l Lock) Teacher() (*Start, error) {
+	if l[lockTeacher] == "" {
+		return nil, nil
+	}
+	s := &Start{CheckpointID: l[lockTeacher], RunID: l[lockTeacherRun], pos: diag.Pos{File: lockName}, key: lockTeacher}
+	var err error
+	s.Step, err = l.steps(lockTeacherStep)
+	return s, err
+}
+
+// steps is the number of steps that an entry has; 0: there is none.
+func (l Lock) steps(name string) (int, error) {
+	if l[name] == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(l[name])
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s: %s: %q is not a number of steps", lockName, name, l[name])
+	}
+	return n, nil
+}
+
 // Start is where the run of the lock has begun, nil for the base model's weights.
 func (l Lock) Start() (*Start, error) {
 	if l[lockStart] == "" {
@@ -192,12 +240,9 @@ func (l Lock) Start() (*Start, error) {
 	}
 	s := &Start{CheckpointID: l[lockStart], LoadOptimizer: l[lockOptimizer] == "true", RunID: l[lockStartRun], Origin: l[lockOrigin], pos: diag.Pos{File: lockName}}
 	for name, to := range map[string]*int{lockStartStep: &s.Step, lockDone: &s.Done, lockUpdates: &s.Updates} {
-		if l[name] == "" {
-			continue
-		}
-		n, err := strconv.Atoi(l[name])
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s: %s: %q is not a number of steps", lockName, name, l[name])
+		n, err := l.steps(name)
+		if err != nil {
+			return nil, err
 		}
 		*to = n
 	}
@@ -210,10 +255,28 @@ func (s *Start) fits(r *recipe.Recipe) error {
 	if s == nil || s.made == nil {
 		return nil
 	}
+	if was := s.made; was.BaseModel != r.BaseModel {
+		return s.fault("%s trains %s, this recipe %s", s.Dir, was.BaseModel, r.BaseModel)
+	}
+	return s.shaped(r)
+}
+
+// teaches says whether the run that saved the checkpoint of a teacher trained the teacher's base model, in the form that the
+// teacher's session has.
+func (s *Start) teaches(r *recipe.Recipe) error {
+	if s == nil || s.made == nil {
+		return nil
+	}
+	if was := s.made; was.BaseModel != r.Teacher.BaseModel {
+		return s.fault("%s trains %s, the teacher is %s", s.Dir, was.BaseModel, r.Teacher.BaseModel)
+	}
+	return s.shaped(r)
+}
+
+// shaped says whether that run trains weights of the recipe's form.
+func (s *Start) shaped(r *recipe.Recipe) error {
 	was := s.made
 	switch {
-	case was.BaseModel != r.BaseModel:
-		return s.fault("%s trains %s, this recipe %s", s.Dir, was.BaseModel, r.BaseModel)
 	case (was.LoRA == nil) != (r.LoRA == nil):
 		return s.fault("%s trains %s, this recipe %s", s.Dir, weightsOf(was), weightsOf(r))
 	case r.LoRA != nil && (was.LoRA.Rank != r.LoRA.Rank || was.LoRA.Alpha != r.LoRA.Alpha || was.LoRA.TrainUnembed != r.LoRA.TrainUnembed):
@@ -257,9 +320,8 @@ func (in *Inputs) askStart(ctx context.Context, b Backend) error {
 			return err
 		}
 	}
-	if t := in.Recipe.Teacher; t != nil && t.InitFrom != nil {
-		const key = "teacher.init_from.checkpoint_id"
-		if err := in.askCheckpoint(ctx, b, &Start{CheckpointID: *t.InitFrom.CheckpointID, pos: in.Recipe.At(key), key: key}, t.BaseModel); err != nil {
+	if t := in.Teacher; t != nil {
+		if err := in.askCheckpoint(ctx, b, t, in.Recipe.Teacher.BaseModel); err != nil {
 			return err
 		}
 	}

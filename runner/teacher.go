@@ -69,8 +69,8 @@ func (r *run) teacherSpec(resource string) SessionSpec {
 	spec := SessionSpec{Resource: resource, DisplayName: fmt.Sprintf("%s%s%d", r.past.run.RunID, isTeacher, r.past.teachers),
 		LoRA: r.in.Recipe.LoRA, LoRASeed: r.in.Seeds.LoRA, OperationTimeout: r.in.Recipe.Limits.OperationTimeout}
 	spec.Patience = r.sessionSpec(newGeneration(0, 0, origin{})).Patience
-	if from := r.in.Recipe.Teacher.InitFrom; from != nil {
-		spec.From = *from.CheckpointID
+	if from := r.in.Teacher; from != nil {
+		spec.From = from.CheckpointID
 	}
 	return spec
 }

@@ -33,7 +33,6 @@ func teacherResource(r *recipe.Recipe, gpu string) ResourceSpec {
 
 // unbuiltTeacher names what a teacher cannot be yet.
 func unbuiltTeacher(r *recipe.Recipe, no func(given bool, key, instead string)) {
-	no(r.Teacher.InitFrom != nil && r.Teacher.InitFrom.Run != nil, "teacher.init_from.run", "use checkpoint_id, as `trainer checkpoints list RUN` shows it")
 	no(r.Rollout.Env != nil, "rollout.env", "use null: one completion a prompt")
 	no(r.Rollout.ReplayRoutedExperts, "rollout.replay_routed_experts", "use false")
 }
@@ -83,13 +82,19 @@ func (in *Inputs) checkTeacher(models []Model) (Chosen, diag.List) {
 	} else if n := in.longestScored(); t.NumGeneratorReplicas > 0 && cfg.Generator.ContextLength > 0 && n+1 > cfg.Generator.ContextLength {
 		l.Add(r.At(key), key, "the generator of %s takes %d tokens, and the longest prompt with its completion, and the one token that is sampled behind them, may be %d: use a smaller dataset.max_length or max_tokens", m.Name, cfg.Generator.ContextLength, n+1)
 	}
-	if n := in.longestScored(); limits.MaxSeqLength > 0 && n-1 > limits.MaxSeqLength {
-		l.Add(r.At(key), key, "%s scores at most %d tokens, and the longest prompt with its completion may have %d: use a smaller dataset.max_length or max_tokens", m.Name, limits.MaxSeqLength+1, n)
-	}
+	in.checkScored(*limits, m.Name, &l)
 	return Chosen{GPUType: cfg.GPUType, Limits: *limits, StandIn: m.StandIn}, l
 }
 
-// longestScored is how many tokens a prompt with its completion has at most.
+// checkScored holds what a teacher scores to the length that its model takes.
+func (in *Inputs) checkScored(limits TrainLimits, name string, l *diag.List) {
+	const key = "teacher.base_model"
+	if n := in.longestScored(); limits.MaxSeqLength > 0 && n-1 > limits.MaxSeqLength {
+		l.Add(in.Recipe.At(key), key, "%s scores at most %d tokens, and the longest prompt of the teacher with its completion may have %d: use a smaller dataset.max_length or max_tokens", name, limits.MaxSeqLength+1, n)
+	}
+}
+
+// longestScored is how many tokens a prompt of the teacher with its completion has at most.
 func (in *Inputs) longestScored() int {
 	most := 0
 	for i, s := range in.sets() {
@@ -98,8 +103,7 @@ func (in *Inputs) longestScored() int {
 			p = *in.Recipe.Eval.SamplingParams
 		}
 		for row := range s.Len() {
-			n, _ := s.Count(row)
-			most = max(most, n+p.MaxTokens)
+			most = max(most, s.Taught(row)+p.MaxTokens)
 		}
 	}
 	return most

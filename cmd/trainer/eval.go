@@ -206,7 +206,7 @@ func (a *app) look(hard, stop context.Context, j *job) (v evaluated, err error) 
 		return v, err
 	}
 	p.Lock["binary"] = versionText()
-	free, err := w.lend(j.start)
+	free, err := w.lend(j.start, in.Teacher)
 	if err != nil {
 		return v, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,15 +65,23 @@ func forked(dir, path string, sets []string) (*recipe.Recipe, error) {
 	return r, err
 }
 
-// lend copies the sandbox of the run that another one begins from, since a sandbox in a run's own process knows the
-// checkpoints of its own folder alone, and leaves the folder as it is. free removes the copy, and may be called twice.
-func (w *where) lend(start *runner.Start) (free func(), err error) {
-	if start == nil || !w.embedded {
-		return func() {}, nil
-	}
+// lend copies the sandbox of the run that another one begins from, or that its teacher is a checkpoint of, since a sandbox in a
+// run's own process knows the checkpoints of its own folder alone, and leaves the folder as it is. free removes the copy, and may
+// be called twice.
+func (w *where) lend(start, teacher *runner.Start) (free func(), err error) {
 	const way = "; start a server with `trainer sandbox serve`, and set TOGETHER_BASE_URL to its address for both runs"
-	if start.Dir == "" {
-		return nil, &usage{"init_from.checkpoint_id: a sandbox in the run's own process has no checkpoint of another run: name the run's folder, with init_from.run and step" + way}
+	const none = ": a sandbox in the run's own process has no checkpoint of another run: name the run's folder, with init_from.run and step" + way
+	switch {
+	case !w.embedded || start == nil && teacher == nil:
+		return func() {}, nil
+	case start != nil && start.Dir == "":
+		return nil, &usage{"init_from.checkpoint_id" + none}
+	case start == nil && teacher.Dir == "":
+		return nil, &usage{"teacher.init_from.checkpoint_id" + strings.Replace(none, "with init_from", "with teacher.init_from", 1)}
+	case start != nil && teacher != nil && teacher.Dir != "" && start.Dir != teacher.Dir && !lentTo(start.Dir, teacher):
+		return nil, &usage{fmt.Sprintf("the student begins from %s and the teacher is of %s, and a sandbox in the run's own process is that of one run%s", start.Dir, teacher.Dir, way)}
+	case start == nil:
+		start = teacher
 	}
 	from := sandboxDir(start.Dir)
 	if _, err := os.Stat(from); err != nil {
@@ -93,6 +102,16 @@ func (w *where) lend(start *runner.Start) (free func(), err error) {
 		return nil, fmt.Errorf("copy the sandbox of %s: %w", start.Dir, err)
 	}
 	return free, nil
+}
+
+// lentTo says that the run in dir has had the same teacher, whose checkpoint its sandbox then has.
+func lentTo(dir string, teacher *runner.Start) bool {
+	lock, err := runner.ReadLock(dir)
+	if err != nil {
+		return false
+	}
+	was, err := lock.Teacher()
+	return err == nil && was != nil && was.CheckpointID == teacher.CheckpointID
 }
 
 // borrow brings the copy into the folder of the new run.

@@ -22,11 +22,11 @@ import (
 var starter embed.FS
 
 var starters = map[string][]string{"sft": {"sft.yaml", "sft.jsonl"}, "dpo": {"dpo.yaml", "dpo.jsonl"}, "kto": {"kto.yaml", "kto.jsonl"},
-	"grpo": {"grpo.yaml", "grpo.jsonl"}}
+	"grpo": {"grpo.yaml", "grpo.jsonl"}, "distil": {"distil.yaml", "distil.jsonl"}}
 
 func (a *app) init() *cli.Command {
 	return &cli.Command{
-		Name: "init", Usage: "write a commented recipe and a tiny dataset beside it", ArgsUsage: "[sft|dpo|kto|grpo]",
+		Name: "init", Usage: "write a commented recipe and a tiny dataset beside it", ArgsUsage: "[sft|dpo|kto|grpo|distil]",
 		Description: "Files that exist are never replaced.\n\nExamples:\n  trainer init sft\n  trainer init grpo --dir my-experiment",
 		Flags:       []cli.Flag{&cli.StringFlag{Name: "dir", Usage: "write into `DIR`", Value: "."}},
 		Action: func(c *cli.Context) error {

@@ -20,6 +20,7 @@ type source struct {
 	hub  *hub.Hub
 	lock runner.Lock // nil: to nothing
 	path string      // of the lock
+	past runner.Lock // of the run that goes on, whose checkpoints are named there; nil: by the recipe
 }
 
 // source is of the recipe at path. Under --locked the hub's revisions are the commits of the lock.

@@ -53,7 +53,7 @@ func (a *app) plan() *cli.Command {
 			if err != nil {
 				return err
 			}
-			free, err := w.lend(start)
+			free, err := w.lend(start, in.Teacher)
 			if err != nil {
 				return err
 			}

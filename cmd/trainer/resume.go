@@ -106,7 +106,7 @@ func (a *app) again(ctx context.Context, dir string, sets []string, how *manner)
 	if err != nil {
 		return nil, nil, w, err
 	}
-	how.source.hub.Pins = lock.Pins()
+	how.source.hub.Pins, how.source.past = lock.Pins(), lock
 	in, p, err = prepare(ctx, r, how.source, w.sandbox, start, how.out, false)
 	return in, p, w, err
 }

@@ -97,7 +97,7 @@ func (a *app) begin(hard, stop context.Context, r *recipe.Recipe, start *runner.
 	if err != nil {
 		return err
 	}
-	free, err := w.lend(start)
+	free, err := w.lend(start, in.Teacher)
 	if err != nil {
 		return err
 	}
@@ -167,6 +167,14 @@ func opened(ctx context.Context, r *recipe.Recipe, from source, sandbox bool, st
 		graders.Unchecked = append(graders.Unchecked, unchecked)
 	}
 	in.Start, in.Graders = start, graders
+	if from.past != nil {
+		in.Teacher, err = from.past.Teacher()
+	} else {
+		in.Teacher, err = runner.TeacherOf(r)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := in.OpenEnv(ctx, out, lenient); err != nil {
 		return nil, err
 	}

@@ -158,13 +158,16 @@ func (a *app) examine(c *cli.Context, path string, v *verdict) error {
 		if start != nil {
 			v.Unchecked = append(v.Unchecked, "whether the service has checkpoint "+start.CheckpointID+" (--online)")
 		}
+		if in.Teacher != nil {
+			v.Unchecked = append(v.Unchecked, "whether the service has the teacher's checkpoint "+in.Teacher.CheckpointID+" (--online)")
+		}
 		return nil
 	}
 	w, err := a.place(r.BaseModel, c.Bool("sandbox"))
 	if err != nil {
 		return err
 	}
-	free, err := w.lend(start)
+	free, err := w.lend(start, in.Teacher)
 	if err != nil {
 		return err
 	}
@@ -185,6 +188,9 @@ func notes(in *runner.Inputs) []string {
 	out = append(out, standIn(in)...)
 	if in.Start != nil {
 		out = append(out, "begins from "+in.Start.String())
+	}
+	if in.Teacher != nil {
+		out = append(out, "the teacher has "+in.Teacher.String())
 	}
 	return append(append(out, passes(in)...), hints(in)...)
 }

@@ -53,6 +53,9 @@ type Example struct {
 	// probabilities; nil where rows have none.
 	TopIDs      [][]int32
 	TopLogprobs [][]float64
+	// Teacher and Sampled are [n] where rows come with them, natural logs: of each token under a teacher, and under the weights
+	// that sampled it. They say nothing where the weight is 0.
+	Teacher, Sampled []float64
 }
 
 // Fault says which message cannot be rendered. Message is its index, -1 for the conversation as a whole; Key is the

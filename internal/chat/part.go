@@ -19,6 +19,12 @@ func (ex Example) Cut(from, to int) Example {
 	if ex.TopIDs != nil {
 		out.TopIDs, out.TopLogprobs = ex.TopIDs[from:to], ex.TopLogprobs[from:to]
 	}
+	if ex.Teacher != nil {
+		out.Teacher = ex.Teacher[from:to]
+	}
+	if ex.Sampled != nil {
+		out.Sampled = ex.Sampled[from:to]
+	}
 	for _, p := range ex.Parts {
 		if p.From, p.To = max(p.From, from)-from, min(p.To, to)-from; p.From < p.To {
 			out.Parts = append(out.Parts, p)

@@ -68,7 +68,7 @@ func (f format) mappable() []string {
 // taken; others are recognised, so as to be refused by name.
 func formats() []format {
 	return []format{
-		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights", "teacher_topk"}, encode: one(encodeTokens), bare: true},
+		{name: "tokens", required: []string{"tokens"}, optional: []string{"weights", "prompt_tokens", "teacher_topk", "teacher_logprobs", "logprobs"}, encode: one(encodeTokens), bare: true},
 		{name: "preference", required: []string{"conversations", "chosen", "rejected"}, optional: append(beside(), "system"), sides: encodePreference,
 			joins: map[string][]string{"prompt": {"conversations"}}},
 		{name: "preference", required: []string{"instruction", "chosen", "rejected"}, optional: append(beside(), "system"), sides: encodePreference,
@@ -85,7 +85,7 @@ func formats() []format {
 		{name: "labelled", required: []string{"messages", "label"}, optional: append(beside(), "system"), sides: encodeLabelledMessages},
 		{name: "labelled", required: []string{"conversations", "label"}, optional: append(beside(), "system"), sides: encodeLabelledMessages,
 			joins: map[string][]string{"messages": {"conversations"}}},
-		{name: "prompts", required: []string{"prompt"}, optional: append(beside(), "target"), encode: one(encodePrompt), untrained: true},
+		{name: "prompts", required: []string{"prompt"}, optional: append(beside(), "target", "teacher_prompt"), encode: one(encodePrompt), untrained: true},
 	}
 }
 

@@ -21,6 +21,7 @@ type entry struct {
 	tokens  int32 // of all its examples
 	longest int32 // tokens of the longest of them
 	trained int32
+	taught  int32  // of the prompt that a teacher is given in its place; 0: it is the same
 	file    int32  // in index.files
 	sum     uint32 // of its bytes, so that a file that changes under the run is noticed
 }
@@ -38,11 +39,12 @@ type index struct {
 // rendered is a row in token ids: the examples that it makes, or the two sides of a pair, the chosen one first.
 type rendered struct {
 	sides     []chat.Example
-	pair      bool // the sides are compared with one another
-	desirable bool // the first side is one that is wanted: the chosen one, or of a row that is labelled so
-	cut       bool // to dataset.max_length
-	dropped   bool // overlong, and goes by dataset.overlong
-	same      bool // a pair of two equal sides, and goes by dataset.on_identical_pair
+	taught    []int32 // the prompt that a teacher is given in place of the one of sides; nil: the same
+	pair      bool    // the sides are compared with one another
+	desirable bool    // the first side is one that is wanted: the chosen one, or of a row that is labelled so
+	cut       bool    // to dataset.max_length
+	dropped   bool    // overlong, and goes by dataset.overlong
+	same      bool    // a pair of two equal sides, and goes by dataset.on_identical_pair
 }
 
 // encode renders one row and cuts it to length.
@@ -67,7 +69,7 @@ func (x *index) encode(s *source, raw []byte) (r rendered, f *fault) {
 		return r, nil
 	}
 	r.same = false
-	longest := longestOf(r.sides)
+	longest := max(longestOf(r.sides), len(r.taught))
 	if longest > x.section.MaxLength {
 		if f = x.shorten(s, &r, longest); f != nil || r.dropped {
 			return r, f
@@ -111,6 +113,9 @@ func (s *source) render(given value, t *chat.Template) (r rendered, f *fault) {
 		r.pair = len(r.sides) == 2
 	default:
 		r.sides, f = s.format.encode(s, row, t)
+		if f == nil && s.teacher != nil && s.format.untrained {
+			r.taught, f = s.teacherPrompt(row, t)
+		}
 	}
 	return r, s.restore(given, f)
 }
@@ -122,11 +127,20 @@ func (x *index) shorten(s *source, r *rendered, n int) *fault {
 	case how == "drop":
 		r.dropped = true
 	case how == "error":
+		what := "tokens"
+		if longestOf(r.sides) < n {
+			what += " of the teacher's prompt"
+		}
 		return &fault{overlong: true, msg: fmt.Sprintf(
-			"%d tokens, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", n, limit)}
+			"%d %s, and dataset.max_length is %d; raise it, or set dataset.overlong to drop, keep_start or keep_end", n, what, limit)}
 	case s.format.compared():
 		return r.shortenCompared(n-limit, how)
 	default:
+		if over := len(r.taught) - limit; over > 0 && how == "keep_end" {
+			r.taught = r.taught[over:]
+		} else if over > 0 {
+			r.taught = r.taught[:limit]
+		}
 		r.sides, r.cut = cutTo(r.sides, limit, how == "keep_end", s.format.untrained), true
 	}
 	return nil
@@ -221,6 +235,12 @@ func datum(ex chat.Example) loss.Datum {
 	d := loss.Datum{Input: ex.IDs[:n-1], Targets: ex.IDs[1:], Weights: ex.Weights[1:]}
 	if ex.TopIDs != nil {
 		d.TopIDs, d.TopLogprobs = ex.TopIDs[1:], ex.TopLogprobs[1:]
+	}
+	if ex.Teacher != nil {
+		d.TeacherLogprobs = ex.Teacher[1:]
+	}
+	if ex.Sampled != nil {
+		d.OldLogprobs = ex.Sampled[1:]
 	}
 	return d
 }

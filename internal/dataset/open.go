@@ -135,7 +135,10 @@ func (o *opener) fail(s *source, key, format string, a ...any) {
 func (o *opener) find(ctx context.Context, h *hub.Hub, sections []recipe.Source) ([]*source, error) {
 	var out []*source
 	for _, section := range sections {
-		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats(), graded: len(o.r.Reward) > 0, soft: o.x.soft != nil}
+		s := &source{section: section, base: len(o.x.files), takes: o.r.Formats(), graded: len(o.r.Reward) > 0, soft: o.x.soft != nil, taught: o.r.Taught(), teacher: o.r.Teacher}
+		if l, ok := o.r.Loss.Params.(*loss.ReverseKL); ok {
+			s.sampled = s.taught && l.IsCorrection
+		}
 		o.left[s] = &tally{}
 		out = append(out, s)
 		if section.Subset != nil && !strings.HasPrefix(section.Path, hub.Scheme) {

@@ -17,6 +17,8 @@ type Prompt struct {
 	At diag.Pos
 	// IDs is what sampling is given, [P], P >= 1: the rendered prompt up to where the completion starts.
 	IDs []int32
+	// Taught is what a teacher is given in place of IDs, [P'], P' >= 1; nil: the same.
+	Taught []int32
 	// Asked is the prompt as graders are given it: a JSON list of messages, or a JSON string where the template has no roles.
 	Asked json.RawMessage
 	// Target is what graders compare with, JSON: text, a number, a truth value, or a list of these; nil where the row has none.
@@ -43,7 +45,7 @@ func (s *Set) Prompt(i int) (Prompt, error) {
 		row := trimmed(raw)
 		p.Row = json.RawMessage(row)
 		if src.format.untrained {
-			p.IDs = made.sides[0].IDs
+			p.IDs, p.Taught = made.sides[0].IDs, made.taught
 			f = src.asks(row, s.x.template, &p)
 		} else {
 			f = src.examines(row, s.x.template, &p)
@@ -72,36 +74,16 @@ func encodePrompt(s *source, row value, t *chat.Template) (chat.Example, *fault)
 	if _, f := target(s, row); f != nil {
 		return chat.Example{}, f
 	}
-	text, ms, f := prompt(s, row, t)
+	ids, f := s.promptIDs(row, "prompt", nil, t)
 	if f != nil {
 		return chat.Example{}, f
-	}
-	var ids []int32
-	var err error
-	if ms != nil {
-		conv, f := s.conversation(row, ms)
-		if f != nil {
-			return chat.Example{}, f
-		}
-		ids, err = t.Prompt(conv)
-	} else {
-		ids, err = t.PromptText(text)
-	}
-	if err != nil {
-		key := s.columns["prompt"].String()
-		return chat.Example{}, fromChat(err, func(i int, field string) string {
-			if text != "" && i >= 0 {
-				return key
-			}
-			return s.place(key, i, field)
-		})
 	}
 	return chat.Example{IDs: ids, Weights: make([]float64, len(ids))}, nil
 }
 
 // promptConversation is the prompt of a row with what it has beside it for the template.
 func promptConversation(s *source, row value, t *chat.Template) (chat.Conversation, *fault) {
-	_, ms, f := prompt(s, row, t)
+	_, ms, f := prompt(s, row, "prompt", t)
 	if f != nil || ms == nil {
 		return chat.Conversation{}, f
 	}
@@ -141,9 +123,10 @@ func outside(raw []byte) (value, error) {
 	return trimmed(raw), nil
 }
 
-// prompt is the prompt of a row: its messages, or its text where there are no roles.
-func prompt(s *source, row value, t *chat.Template) (text string, ms []chat.Message, f *fault) {
-	c := s.columns["prompt"]
+// prompt is the prompt that stands under a field of a row: its messages, or its text where there are no roles; under roles
+// text is one message, and is returned too.
+func prompt(s *source, row value, field string, t *chat.Template) (text string, ms []chat.Message, f *fault) {
+	c := s.columns[field]
 	if c.holdsList(row) {
 		if ms, f = messages(c.raw(row), c.String()); f != nil {
 			f.msg += c.noMessages(row)

@@ -118,7 +118,7 @@ func (x *index) check(b *block) checked {
 		}
 		tokens, trained := x.sent(made.sides)
 		c.entries = append(c.entries, entry{offset: r.offset, length: int32(r.length), line: int32(r.line), tokens: int32(tokens),
-			trained: int32(trained), longest: int32(longestOf(made.sides)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
+			trained: int32(trained), longest: int32(longestOf(made.sides)), taught: int32(len(made.taught)), file: int32(b.file), sum: crc32.ChecksumIEEE(raw)})
 	}
 	return c
 }

@@ -113,6 +113,14 @@ func (s *Set) Sequences(i int) int {
 // Longest returns the tokens of row i's longest sequence: of a pair, the longer side.
 func (s *Set) Longest(i int) int { return int(s.entries[i].longest) }
 
+// Taught returns the tokens of the prompt that a teacher is given of row i.
+func (s *Set) Taught(i int) int {
+	if n := s.entries[i].taught; n > 0 {
+		return int(n)
+	}
+	return int(s.entries[i].tokens)
+}
+
 // At is the place of row i, in [0, Len): its file and line.
 func (s *Set) At(i int) diag.Pos { return s.x.place(s.entries[i]) }
 

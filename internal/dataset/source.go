@@ -27,10 +27,13 @@ type source struct {
 	compared *column
 	graded   bool
 	counts   Counts
-	names    []string // columns of the first row
-	first    diag.Pos // of the row that told the format; zero where the recipe named it
-	takes    []string // the formats that the loss trains on
-	soft     bool     // rows say what a teacher finds likeliest
+	names    []string        // columns of the first row
+	first    diag.Pos        // of the row that told the format; zero where the recipe named it
+	takes    []string        // the formats that the loss trains on
+	soft     bool            // rows say what a teacher finds likeliest
+	teacher  *recipe.Teacher // who scores what is sampled; nil: nobody does
+	taught   bool            // rows have what a teacher made of their tokens
+	sampled  bool            // and what the weights that sampled them did
 }
 
 // problem is a fault of the source's section of the recipe: key is below it, as ".format".
@@ -212,6 +215,9 @@ func (s *source) hint() string {
 func (s *source) compile() *problem {
 	s.columns, s.compared = s.format.columns(), newColumn("target")
 	known := s.format.mappable()
+	if s.teacher == nil {
+		known = slices.DeleteFunc(known, func(field string) bool { return field == "teacher_prompt" })
+	}
 	for field, paths := range s.format.joins {
 		s.columns[field] = newColumn(paths...)
 	}
@@ -230,7 +236,7 @@ func (s *source) compile() *problem {
 		if err != nil {
 			return problemf(key, "%v", err)
 		}
-		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "chosen", "rejected", "target"}, field) {
+		if !c.whole() && !slices.Contains([]string{"prompt", "completion", "text", "system", "chosen", "rejected", "target", "teacher_prompt"}, field) {
 			return problemf(key, "%s is a list in the row; neither several columns nor a regex make one", field)
 		}
 		s.columns[field] = c

@@ -9,7 +9,8 @@ import (
 
 // teach reads {"teacher_topk": [one a token]}: what a teacher finds likeliest in place of each token, as pairs of an id and the
 // natural log of its probability. A token without any, null or [], is not trained; one that weights trains needs some.
-func (s *source) teach(ex *chat.Example, row value, limit int64) *fault {
+// The first lead tokens of ex are those of the prompt, which have no entries.
+func (s *source) teach(ex *chat.Example, row value, lead int, limit int64) *fault {
 	c := s.columns["teacher_topk"]
 	v := c.raw(row)
 	switch {
@@ -23,11 +24,12 @@ func (s *source) teach(ex *chat.Example, row value, limit int64) *fault {
 	n := len(ex.IDs)
 	ex.TopIDs, ex.TopLogprobs = make([][]int32, n), make([][]float64, n)
 	entries := 0
-	for t, item := range v.items() {
+	for i, item := range v.items() {
+		t := lead + i
 		if entries++; t >= n {
 			continue
 		}
-		key := element(c.String(), t, "")
+		key := element(c.String(), i, "")
 		ids, logprobs, f := likeliest(item, key, limit)
 		switch {
 		case f != nil:
@@ -35,13 +37,13 @@ func (s *source) teach(ex *chat.Example, row value, limit int64) *fault {
 		case t == 0 && len(ids) > 0:
 			return bad(key, "the first token is never predicted; null or [] is due")
 		case len(ids) == 0 && given && ex.Weights[t] > 0:
-			return bad(key, "has nothing to learn, and weights trains token %d with %v; give its likeliest tokens, or the weight 0", t, ex.Weights[t])
+			return bad(key, "has nothing to learn, and weights trains token %d with %v; give its likeliest tokens, or the weight 0", i, ex.Weights[t])
 		case len(ids) == 0:
 			ex.Weights[t] = 0
 		}
 		ex.TopIDs[t], ex.TopLogprobs[t] = ids, logprobs
 	}
-	if entries != n {
+	if n -= lead; entries != n {
 		return bad(c.String(), "%d entries for %d tokens; one each is due, null where nothing trains", entries, n)
 	}
 	return nil

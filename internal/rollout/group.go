@@ -11,6 +11,7 @@ import (
 type Group struct {
 	Row     int     // of the prompt in its set
 	Prompt  []int32 // [P], P >= 1
+	Taught  []int32 // [P'], P' >= 1: what a teacher is given in place of Prompt; nil: the same
 	Members []Member
 	// Dropped says why nothing of the group is trained; empty where something may be.
 	Dropped Drop

@@ -19,12 +19,20 @@ func Enter(groups []Group, r *recipe.Rollout) {
 	}
 }
 
-// Untaught are the sequences of all members, in order, as a teacher scores them.
+// taught is the prompt that a teacher scores completions behind.
+func (g *Group) taught() []int32 {
+	if g.Taught != nil {
+		return g.Taught
+	}
+	return g.Prompt
+}
+
+// Untaught are the sequences of all members, in order, as a teacher scores them: the ids that were sampled, behind its prompt.
 func Untaught(groups []Group) []loss.Datum {
 	var data []loss.Datum
 	for i, g := range groups {
 		for _, m := range g.Members {
-			data = append(data, Datum(g.Prompt, m, i))
+			data = append(data, Datum(g.taught(), m, i))
 		}
 	}
 	return data
@@ -35,7 +43,7 @@ func Untaught(groups []Group) []loss.Datum {
 func Teach(groups []Group, rows [][]float64) error {
 	n := 0
 	for _, g := range groups {
-		lead := len(g.Prompt) - 1
+		lead := len(g.taught()) - 1
 		for j := range g.Members {
 			m := &g.Members[j]
 			if n == len(rows) || len(rows[n]) != lead+len(m.Tokens) {

@@ -70,3 +70,34 @@ func TestTeachRefusesRowsOfOtherSequences(t *testing.T) {
 		t.Error("no tokens have a divergence")
 	}
 }
+
+// TestATeacherMayHaveAnotherPrompt: the ids of the completion are those that were sampled, and what the teacher says of them is
+// found from the end.
+func TestATeacherMayHaveAnotherPrompt(t *testing.T) {
+	groups := taught()
+	groups[0].Taught, groups[1].Taught = []int32{9}, []int32{8, 8, 8}
+	rollout.Enter(groups, &recipe.Rollout{Truncated: "keep"})
+	data := rollout.Untaught(groups)
+	if got, want := append(slices.Clone(data[0].Input), data[0].Targets...), []int32{9, 4, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("the teacher is given %v, want %v", got, want)
+	}
+	if got, want := append(slices.Clone(data[1].Input), data[1].Targets...), []int32{8, 8, 8, 8, 8, 7}; !slices.Equal(got, want) {
+		t.Errorf("the teacher is given %v, want %v", got, want)
+	}
+	if err := rollout.Teach(groups, [][]float64{{-1.5, -4}, {-9, -9, -2}}); err != nil {
+		t.Fatal(err)
+	}
+	step := rollout.Step(groups)
+	if got, want := step[0].TeacherLogprobs, []float64{0, 0, -1.5, -4}; !slices.Equal(got, want) {
+		t.Errorf("teacher log-probabilities %v, want %v", got, want)
+	}
+	if got, want := step[0].Input, []int32{1, 2, 3, 4}; !slices.Equal(got, want) {
+		t.Errorf("the student trains on %v, want %v", got, want)
+	}
+	if got, want := step[1].TeacherLogprobs, []float64{-2}; !slices.Equal(got, want) {
+		t.Errorf("teacher log-probabilities %v, want %v", got, want)
+	}
+	if err := rollout.Teach(groups, [][]float64{{-9, -9, -1.5, -4}, {-2}}); err == nil {
+		t.Error("rows of the student's prompts are taken for those of the teacher's")
+	}
+}
