@@ -77,19 +77,20 @@ type run struct {
 	reason    string      // why the next session is opened, where leaveOut is it
 	settledAt *int        // steps done when what was in doubt was settled last, nil before
 
-	from      int // first step of this stretch
-	until     int // one past the last step of this life
-	had       had
-	early     *earlyStop
-	copies    *copies
-	savedAt   time.Time               // of the last training checkpoint submitted; submit's alone
-	lastStep  time.Time               // when the last step landed; collect's alone
+	from     int // first step of this stretch
+	until    int // one past the last step of this life
+	had      had
+	early    *earlyStop
+	copies   *copies
+	savedAt  time.Time // of the last training checkpoint submitted; submit's alone
+	lastStep time.Time // when the last step landed; collect's alone
+	speed    speed     // of the newest steps; collect's alone
+	begun    time.Time
+	why      string // of the stops: the outcome
+
+	fruitless fruitless
 	asked     context.Context         // ends when the run is asked to stop
 	leave     context.CancelCauseFunc // asks for an orderly end of this stretch, and says why
-	fruitless fruitless
-	speed     speed // of the newest steps; collect's alone
-	begun     time.Time
-	why       string // of the stops: the outcome
 
 	folder   sync.Once // of samples, and why there is none
 	noFolder error
