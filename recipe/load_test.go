@@ -231,3 +231,11 @@ func TestShownRecipesLoad(t *testing.T) {
 		}
 	}
 }
+
+func TestStopsAreTexts(t *testing.T) {
+	text := strings.Replace(minimal, "cross_entropy", "ppo", 1) + "rollout: {sampling_params: {max_tokens: 9, stop: [128009]}}\nreward: [{type: exact}]\n"
+	want := `rollout.sampling_params.stop.0: 128009 looks like a token id, and stops are texts; write the token's text, or "128009" in quotes`
+	if _, err := in(text); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

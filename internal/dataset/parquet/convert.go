@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	pq "github.com/parquet-go/parquet-go"
 )
@@ -29,6 +30,9 @@ func Convert(ctx context.Context, r io.ReaderAt, size int64, limit int, w *bufio
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("damaged: %v", p)
+			if _, ours := p.(runtime.Error); ours { // its words are of code, and not of the file
+				err = errors.New("damaged: a part of it is not what the file says it is; fetch or write it anew")
+			}
 		}
 	}()
 	if err := footerFits(r, size); err != nil {
