@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,7 +234,7 @@ func (t *trajectory) spoken(turn int) rollout.Turn {
 		Message: rollout.Assistant{Role: "assistant", Content: a.Content, Reasoning: a.Reasoning, ToolCalls: []rollout.ToolCall{}}}
 	var ids []string
 	for n, c := range a.Calls {
-		id := fmt.Sprintf("call_%d_%d", turn, n)
+		id := cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", turn, n))
 		ids = append(ids, id)
 		out.Message.ToolCalls = append(out.Message.ToolCalls, rollout.ToolCall{ID: id, Type: "function", Function: rollout.Function{Name: c.Name, Arguments: c.Arguments}})
 	}

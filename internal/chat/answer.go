@@ -20,15 +20,26 @@ type Answer struct {
 
 // Call is one of a tool.
 type Call struct {
+	ID        string // "" where the turn gives it none
 	Name      string
 	Arguments string // JSON
 }
 
-// Answer takes text apart, a turn without its end token. Calls are read where the template writes them in <tool_call> tags, as
-// JSON, as <function=…> or as <arg_key>; in other families they stay in the content, and Unread says so where tools are offered.
+// Answer takes text apart, a turn without its end token. Calls are read as the template writes them, in one of the spellings; where it
+// has none of these they stay in the content, and Unread says so where tools are offered.
 func (t *Template) Answer(text string, tools []*jinja.Dict) Answer {
 	a := Answer{Content: text}
 	if t.own == nil {
+		return a
+	}
+	if t.own.reads(channelMark) {
+		said, err := channels(text)
+		switch {
+		case err != nil:
+			a.Unread = err.Error()
+		case len(tools) > 0 || len(said.Calls) == 0:
+			return said
+		}
 		return a
 	}
 	if t.own.reads("</think>") {
@@ -43,11 +54,12 @@ func (t *Template) Answer(text string, tools []*jinja.Dict) Answer {
 	if len(tools) == 0 {
 		return a
 	}
-	if !t.own.reads("<tool_call>") {
+	spelt := t.own.spelling()
+	if spelt == nil {
 		a.Unread = "the calls of this template are not read; read them from the text"
 		return a
 	}
-	calls, rest, err := t.own.callsOf(a.Content, tools)
+	calls, rest, err := spelt.read(t.own, a.Content, tools)
 	if err != nil {
 		a.Unread = err.Error()
 		return a
@@ -60,7 +72,7 @@ func (t *Template) Answer(text string, tools []*jinja.Dict) Answer {
 
 var toolCall = regexp.MustCompile(`(?s)<tool_call>(.*?)</tool_call>`)
 
-// callsOf reads the calls in text; rest is what stands beside them.
+// callsOf reads calls in <tool_call> tags: as JSON, as <function=…> or as <arg_key>; rest is what stands beside them.
 func (p *published) callsOf(text string, tools []*jinja.Dict) (calls []Call, rest string, err error) {
 	rest = toolCall.ReplaceAllString(text, "")
 	if strings.Contains(rest, "<tool_call>") {
@@ -101,7 +113,7 @@ func jsonCall(body string) (Call, error) {
 	if c.Arguments[0] != '{' {
 		return Call{}, fmt.Errorf("its arguments are not an object")
 	}
-	return Call{c.Name, string(c.Arguments)}, nil
+	return Call{Name: c.Name, Arguments: string(c.Arguments)}, nil
 }
 
 var (
@@ -141,7 +153,7 @@ func pairs(name string, all [][]string, tools []*jinja.Dict) (Call, error) {
 		}
 	}
 	text, err := json.Marshal(arguments)
-	return Call{name, string(text)}, err
+	return Call{Name: name, Arguments: string(text)}, err
 }
 
 // typeOf is what the definition of a tool says of an argument; "" for nothing.

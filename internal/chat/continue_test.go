@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"trainer/internal/chat/jinja"
 	"trainer/recipe"
 )
 
@@ -109,7 +110,21 @@ func TestAnswersAreTakenApart(t *testing.T) {
 		{"qwen3_5", "hm\n</think>\n\n" + call + "<function=weather>\n<parameter=city>\n12\n</parameter>\n</function>\n</tool_call>", "", "hm", `{"city":"12"}`, ""},
 		{"qwen3_5", call + "<function=weather>", call + "<function=weather>", "", "", "without its end"},
 		{"glm4", "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>", "", "", `{"city":"Paris"}`, ""},
-		{"llama3_1", `{"name":"weather"}`, `{"name":"weather"}`, "", "", "are not read"},
+		{"llama3_1", `{"name":"weather"}`, "", "", "{}", ""},
+		{"llama3_1", `{"name":"weather","parameters":`, `{"name":"weather","parameters":`, "", "", "not JSON"},
+		{"llama3_1", `<|python_tag|>weather.call(city="Paris")`, `<|python_tag|>weather.call(city="Paris")`, "", "", "not JSON"},
+		{"llama3_1", `{"city":"Paris"}`, `{"city":"Paris"}`, "", "", ""},
+		{"gptoss", `<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city":"Paris"}`, "", "hm", `{"city":"Paris"}`, ""},
+		{"gptoss", `<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Rain.`, "Rain.", "hm", "", ""},
+		{"gptoss", ` to=functions.weather<|channel|>commentary json<|message|>Paris`, ` to=functions.weather<|channel|>commentary json<|message|>Paris`, "", "", "call 0: its arguments are not an object"},
+		{"deepseek_v3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{}", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{}", "", "", "without its end"},
+		{"deepseek_v3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\":\"Paris\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "", "", `{"city":"Paris"}`, ""},
+		{"mistral_nemo", `[TOOL_CALLS][{"name": "weather", "arguments": {"city":"Paris"}, "id": "abcdefghi"}]`, "", "", `{"city":"Paris"}`, ""},
+		{"mistral_nemo", `[TOOL_CALLS]weather[ARGS]{"city":"Paris"}`, "", "", `{"city":"Paris"}`, ""},
+		{"mistral_nemo", `[TOOL_CALLS][{"name"`, `[TOOL_CALLS][{"name"`, "", "", "without a list"},
+		{"kimi_k2", `Well.<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city":"Paris"}<|tool_call_end|><|tool_calls_section_end|>`, "Well.", "", `{"city":"Paris"}`, ""},
+		{"minimax_m2", "hm</think>\n<minimax:tool_call>\n<invoke name=\"weather\">\n<parameter name=\"city\">Paris</parameter>\n</invoke>\n</minimax:tool_call>", "", "hm", `{"city":"Paris"}`, ""},
+		{"gemma3", "plain", "plain", "", "", "are not read"},
 	} {
 		for _, f := range families() {
 			if f.name != c.family {
@@ -129,5 +144,44 @@ func TestAnswersAreTakenApart(t *testing.T) {
 				t.Errorf("%s: %q is %+v", c.family, c.text, a)
 			}
 		}
+	}
+}
+
+// TestCallsAreReadAsTheyAreWritten: what a published template writes of a call, as its turn is trained, is read again as that call.
+func TestCallsAreReadAsTheyAreWritten(t *testing.T) {
+	want := jinja.NewDict("city", "Paris", "days", int64(3))
+	read := 0
+	for _, f := range families() {
+		tpl := f.open(t)
+		c := parse(t, `{`+weatherTool+`,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"abcdefghi","type":"function","function":{"name":"weather","arguments":{"city":"Paris","days":3}}}]}]}`)
+		exs, err := tpl.Encode(c)
+		if err != nil { // MiniMax's turns begin with reasoning
+			c.Messages[1].Fields.Set("reasoning_content", "hm")
+			exs, err = tpl.Encode(c)
+		}
+		if err != nil {
+			t.Logf("%s: no call can be written: %v", f.name, err)
+			continue
+		}
+		ex := exs[len(exs)-1]
+		from := slices.IndexFunc(ex.Weights, func(w float64) bool { return w > 0 })
+		to := len(ex.IDs)
+		for ex.Weights[to-1] == 0 || tpl.tok.Decode(ex.IDs[to-1:to]) == f.eos {
+			to--
+		}
+		text := tpl.tok.Decode(ex.IDs[from:to])
+		a := tpl.Answer(text, c.Tools)
+		if len(a.Calls) != 1 || a.Calls[0].Name != "weather" {
+			t.Errorf("%s: %q is %+v", f.name, text, a)
+			continue
+		}
+		got, err := jinja.Decode([]byte(a.Calls[0].Arguments))
+		if err != nil || jinja.JSON(got) != jinja.JSON(want) && jinja.JSON(got) != `{"city": "Paris", "days": "3"}` { // where arguments are text and no tool defines them
+			t.Errorf("%s: %q has the arguments %s", f.name, text, a.Calls[0].Arguments)
+		}
+		read++
+	}
+	if read < len(families())-3 { // DeepSeek's two have no place for tools, and Gemma's none for calls
+		t.Errorf("calls of %d families are read", read)
 	}
 }
