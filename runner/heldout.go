@@ -136,7 +136,13 @@ func (r *run) examineSoftly(ctx context.Context, f *flight, d *drawn, done int) 
 	if !ok || g.soft == nil || d == nil {
 		return nil, nil
 	}
-	data := g.soft.Skip(rollout.Untaught(d.groups))
+	var data []loss.Datum
+	for i, group := range d.groups {
+		for _, m := range group.Members {
+			data = append(data, rollout.Datum(group.Prompt, m, i))
+		}
+	}
+	data = g.soft.Skip(data)
 	if len(data) == 0 {
 		return nil, nil
 	}

@@ -64,9 +64,9 @@ func Teach(groups []Group, rows [][]float64) error {
 func TeachTop(groups []Group, said []Samples) {
 	n := 0
 	for _, g := range groups {
-		lead := len(g.Prompt)
 		for j := range g.Members {
 			m, s := &g.Members[j], said[n]
+			lead := len(s.Scores) - len(m.Tokens)
 			m.Teacher, m.TopIDs, m.TopLogprobs = s.Scores[lead:], s.TopIDs[lead:], s.TopLogprobs[lead:]
 			n++
 		}
