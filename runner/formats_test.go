@@ -67,6 +67,9 @@ func TestJournalsOfEveryFormat(t *testing.T) {
 	readFormats(t, newBench(t, set...), "", seen)
 	readFormats(t, newRollouts(t, set...), ".rollouts", seen)
 	readFormats(t, newRollouts(t, append(set, "advantage.importance_cap=2")...), ".importance", seen)
+	unfit, l := programmed(t, simpo, append(set, "train.on_non_finite=skip_batch")...)
+	l.Call = infinite(1)
+	readFormats(t, unfit, ".unfit", seen)
 	for kind := range members {
 		if !seen[kind] && kind != "salvage" {
 			t.Errorf("no record of type %s is in the fixtures", kind)
