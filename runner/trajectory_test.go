@@ -286,7 +286,7 @@ func TestKillTrajectoriesAtEveryRequest(t *testing.T) {
 	t.Parallel()
 	b := newGame(t, &game{}, "loss.params.beta=0.1", "advantage.importance_cap=2")
 	var want, weights string
-	b.fresh(func(t *testing.T) {
+	b.onDisk(func(t *testing.T) {
 		if _, _, err := b.life(0, false); err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestKillTrajectoriesAtEveryRequest(t *testing.T) {
 	points := 0
 	for die, over := 1, false; !over; die += sparse(67) {
 		for _, lost := range ways(die) {
-			b.fresh(func(t *testing.T) {
+			b.onDisk(func(t *testing.T) {
 				_, n, err := b.life(die, lost)
 				if over = err == nil && n < die; over {
 					return
