@@ -113,7 +113,7 @@ func sparse(stride int) int {
 	case *everywhere:
 		return 1
 	case testing.Short():
-		return 7 * stride
+		return 15 * stride
 	}
 	return stride
 }
@@ -125,6 +125,9 @@ func ways(die int) []bool {
 	}
 	return []bool{die%2 == 0}
 }
+
+// inTurn says whether row i of a table is to be tried as variant k of n: with -short each row is tried as one of them, in turn.
+func inTurn(i, k, n int) bool { return !testing.Short() || i%n == k }
 
 // fewest is how many points such a test has to find, so that it is seen to try any.
 func fewest(points int) int {

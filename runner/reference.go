@@ -27,7 +27,8 @@ func (r *run) newGradient() gradient {
 	if loop != loss.Preference && loop != loss.Distillation {
 		return remote{loss: l.Params}
 	}
-	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe), brief: r.brief}
+	g := local{name: l.Type, loss: l.Params, most: r.limits.MaxBatch, length: r.in.Recipe.Dataset.MaxLength, compares: compares(r.in.Recipe), brief: r.brief,
+		fromRows: !r.in.samples()}
 	if r.in.program() != nil {
 		const key = "loss.params.command"
 		g.place = r.in.Recipe.At(key).String() + ": " + key
