@@ -216,3 +216,30 @@ func TestStopRolloutsThenResume(t *testing.T) {
 		})
 	}
 }
+
+// TestABatchTrainsTheSameHoweverItIsCut: whatever number of requests carries a step of samples, it is the step of one request. The
+// second step goes over the same samples, under the weights that the first has made.
+func TestABatchTrainsTheSameHoweverItIsCut(t *testing.T) {
+	for name, set := range map[string][]string{
+		"grpo":                        {"loss.type=grpo"},
+		"grpo, a mean of sequences":   {"loss.type=grpo", "loss.params.agg_type=sequence_mean", "loss.params.ratio_type=sequence", "loss.params.beta=0.1"},
+		"ppo":                         {"loss.type=ppo", "loss.reduction=token_mean"},
+		"cispo":                       {"loss.type=cispo", "loss.reduction=sequence_mean"},
+		"dro":                         {"loss.type=dro", "loss.params.beta=0.1"},
+		"dppo":                        {"loss.type=dppo"},
+		"importance_sampling":         {"loss.type=importance_sampling"},
+		"importance_sampling, capped": {"loss.type=importance_sampling", "loss.reduction=token_mean", "advantage.importance_cap=2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cut := func(requests int) string {
+				b := newRollouts(t, append([]string{"base_model=sandbox/pretrained-tiny", "rollout.sampling_params.max_tokens=12", "train.epochs=null", "train.num_steps=2", "rollout.num_iterations=2", "eval.every=null", "eval.at_start=false",
+					"eval.at_end=false", fmt.Sprintf("train.gradient_accumulation=%d", requests)}, set...)...)
+				return withoutAPI(b.unbroken())
+			}
+			whole := cut(1)
+			for _, n := range []int{2, 3, 8} {
+				near(t, fmt.Sprintf("%d requests", n), cut(n), whole)
+			}
+		})
+	}
+}
