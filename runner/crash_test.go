@@ -184,6 +184,39 @@ func (b *bench) unbroken() (steps string) {
 	return steps
 }
 
+// sameWherever cuts a run at its requests, stride apart, on servers that keep their logs, resumes it, and compares metrics and weights
+// with those of the unbroken one, whose steps it returns. At least as many points have to be found.
+func (b *bench) sameWherever(stride, least int, weights func() string) (steps string) {
+	var want string
+	b.onDisk(func(t *testing.T) {
+		if _, _, err := b.life(0, false); err != nil {
+			t.Fatal(err)
+		}
+		steps, want = b.steps(), weights()
+	})
+	points := 0
+	for die, over := 1, false; !over; die += sparse(stride) {
+		for _, lost := range ways(die) {
+			b.onDisk(func(t *testing.T) {
+				_, n, err := b.life(die, lost)
+				if over = err == nil && n < die; over {
+					return
+				}
+				points++
+				point := fmt.Sprintf("request %d (lost %v)", die, lost)
+				b.resumes(t, point, steps)
+				if weights() != want {
+					t.Errorf("%s: other weights than those of the unbroken run", point)
+				}
+			})
+		}
+	}
+	if b.t.Logf("%d points", points); points < fewest(least) {
+		b.t.Errorf("only %d points", points)
+	}
+	return steps
+}
+
 // TestKillAtEveryRequest cuts a run at each of its requests (at every third where it is not the default lookahead), resumes
 // it, and compares it with the unbroken one.
 // go test ./runner -run TestKillAtEveryRequest -everywhere -timeout 0 is the long form.

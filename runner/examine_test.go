@@ -3,7 +3,6 @@ package runner_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -119,32 +118,7 @@ func (b *bench) completed(t *testing.T) {
 // weights.
 func TestKillEvaluationsThatSample(t *testing.T) {
 	b := examined(t, nil)
-	var want, weights string
-	b.against(sandbox.Options{Dir: t.TempDir()}, func(t *testing.T) {
-		if _, _, err := b.life(0, false); err != nil {
-			t.Fatal(err)
-		}
-		want, weights = b.steps(), b.weights()
-	})
-	points := 0
-	for die, over := 2, false; !over; die += sparse(5) {
-		lost := die%2 == 0
-		b.against(sandbox.Options{Dir: t.TempDir()}, func(t *testing.T) {
-			_, n, err := b.life(die, lost)
-			if over = err == nil && n < die; over {
-				return
-			}
-			points++
-			point := fmt.Sprintf("request %d (lost %v)", die, lost)
-			b.resumes(t, point, want)
-			if b.weights() != weights {
-				t.Errorf("%s: other weights than those of the unbroken run", point)
-			}
-		})
-	}
-	if points < fewest(20) {
-		t.Errorf("only %d points", points)
-	}
+	b.sameWherever(5, 20, b.weights)
 }
 
 // TestAnEvaluationThatCannotSampleCostsNothing: the rows are scored all the same, and the run goes on.

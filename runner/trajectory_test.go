@@ -285,31 +285,7 @@ func (w *audience) Grade(_ context.Context, c grader.Completion) (grader.Score, 
 func TestKillTrajectoriesAtEveryRequest(t *testing.T) {
 	t.Parallel()
 	b := newGame(t, &game{}, "loss.params.beta=0.1", "advantage.importance_cap=2")
-	var want, weights string
-	b.onDisk(func(t *testing.T) {
-		if _, _, err := b.life(0, false); err != nil {
-			t.Fatal(err)
-		}
-		want, weights = b.steps(), b.weights()
-	})
-	points := 0
-	for die, over := 1, false; !over; die += sparse(67) {
-		for _, lost := range ways(die) {
-			b.onDisk(func(t *testing.T) {
-				_, n, err := b.life(die, lost)
-				if over = err == nil && n < die; over {
-					return
-				}
-				points++
-				point := fmt.Sprintf("request %d (lost %v)", die, lost)
-				b.resumes(t, point, want)
-				if b.weights() != weights {
-					t.Errorf("%s: other weights than those of the unbroken run", point)
-				}
-			})
-		}
-	}
-	t.Logf("%d points", points)
+	b.sameWherever(67, 4, b.weights)
 }
 
 // TestAnEnvironmentThatAnswersOtherwiseIsAskedAnew: where a later life hears something else, a sample that is stored is not taken

@@ -64,7 +64,7 @@ func TestRowsThatATeacherHasScoredAtFault(t *testing.T) {
 		{"a number where nothing trains is one too", `{"tokens": [1, 2], "teacher_logprobs": [0.5, -1]}`, "rows.jsonl:1: teacher_logprobs.0: 0.5 is not a log-probability; a finite number, at most 0"},
 		{"an overflow", `{"tokens": [1, 2], "teacher_logprobs": [null, -1e999]}`, "rows.jsonl:1: teacher_logprobs.1: -1e999 is not a log-probability; a finite number, at most 0"},
 		{"text", `{"tokens": [1, 2], "teacher_logprobs": [null, "-1"]}`, `rows.jsonl:1: teacher_logprobs.1: "-1" is not a log-probability; a finite number, at most 0`},
-		{"no list", `{"tokens": [1, 2], "teacher_logprobs": -1}`, "rows.jsonl:1: teacher_logprobs: a number where a list of log-probabilities is due, one for each token"},
+		{"no list", `{"tokens": [1, 2], "teacher_logprobs": -1}`, "rows.jsonl:1: teacher_logprobs: a number where a list of log-probabilities is due"},
 		{"no scores of the sampler", `{"tokens": [1, 2], "teacher_logprobs": [null, -1]}`, "rows.jsonl:1: logprobs: missing; the row has tokens, teacher_logprobs (by its first row, rows.jsonl:1, the source is tokens)"},
 		{"a prompt that is no ids", `{"prompt_tokens": "a", "tokens": [1, 2], "teacher_logprobs": [null, -1]}`, "rows.jsonl:1: prompt_tokens: text where a list of token ids is due"},
 		{"rows of prompts", `{"prompt": "a"}`, "dataset.train.0.format: prompts rows do not go with this loss; it trains on tokens (told by the first row, rows.jsonl:1)"},

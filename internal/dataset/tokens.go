@@ -55,12 +55,9 @@ func encodeTokens(s *source, row value, t *chat.Template) (chat.Example, *fault)
 // ids are the token ids of a field.
 func (s *source) ids(row value, field string, limit int64) (ids []int32, f *fault) {
 	c := s.columns[field]
-	v := c.raw(row)
-	switch {
-	case v == nil:
-		return nil, missing(row, c.String())
-	case !v.isList():
-		return nil, bad(c.String(), "%s where a list of token ids is due", v.kind())
+	v, f := c.list(row, "token ids")
+	if f != nil {
+		return nil, f
 	}
 	for i, item := range v.items() {
 		id, ok := item.whole()
@@ -73,6 +70,18 @@ func (s *source) ids(row value, field string, limit int64) (ids []int32, f *faul
 		ids = append(ids, int32(id))
 	}
 	return ids, nil
+}
+
+// list is what stands under the column, which has to be a list of what is said.
+func (c *column) list(row value, of string) (value, *fault) {
+	v := c.raw(row)
+	switch {
+	case v == nil:
+		return nil, missing(row, c.String())
+	case !v.isList():
+		return nil, bad(c.String(), "%s where a list of %s is due", v.kind(), of)
+	}
+	return v, nil
 }
 
 // tokenWeights are [n].
@@ -102,12 +111,9 @@ func tokenWeights(c *column, row value, n int) ([]float64, *fault) {
 // so: a number where the token trains; what stands elsewhere, and may be null, is 0.
 func (s *source) logprobs(row value, field string, weights []float64) ([]float64, *fault) {
 	c := s.columns[field]
-	v := c.raw(row)
-	switch {
-	case v == nil:
-		return nil, missing(row, c.String())
-	case !v.isList():
-		return nil, bad(c.String(), "%s where a list of log-probabilities is due, one for each token", v.kind())
+	v, f := c.list(row, "log-probabilities")
+	if f != nil {
+		return nil, f
 	}
 	n, given := 0, 0
 	for range s.columns["tokens"].raw(row).items() {
