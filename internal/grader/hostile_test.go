@@ -90,6 +90,9 @@ func examples(t testing.TB) map[string]struct {
 
 // Whatever was sampled has a score that is finite, or a reason for none, at a cost that the test itself would show.
 func TestHostileCompletionsAreScored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long texts, and no two goroutines")
+	}
 	for kind, e := range examples(t) {
 		for name, text := range hostile {
 			held(t, kind+" of "+name, e.g, Completion{Text: text, Target: json.RawMessage(e.target)})
