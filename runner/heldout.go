@@ -41,7 +41,7 @@ func (r *run) followSampling(ctx context.Context, f *flight, under served, done 
 		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error { return r.uncounted(done) })
 		return nil
 	}
-	if breaks(err) {
+	if breaks(ctx, err) {
 		return err
 	}
 	softly, serr := r.examineSoftly(ctx, f, d, done)
@@ -68,6 +68,7 @@ func (r *run) followSampling(ctx context.Context, f *flight, under served, done 
 // served now, unless they could not be published, and no others are before it is over.
 func (r *run) followBoth(ctx context.Context, f *flight, under served, unpublished error, done int) error {
 	var m map[string]float64
+	before := len(f.after)
 	if err := r.followEval(ctx, f, done, &m); err != nil {
 		return err
 	}
@@ -75,7 +76,8 @@ func (r *run) followBoth(ctx context.Context, f *flight, under served, unpublish
 	if err == nil {
 		_, m, err = r.examination(ctx, under, done)
 	}
-	if breaks(err) {
+	if breaks(ctx, err) {
+		f.after, f.evals = f.after[:before], false // or the rows would be written down alone
 		return err
 	}
 	if err != nil {
@@ -90,9 +92,10 @@ func (r *run) followBoth(ctx context.Context, f *flight, under served, unpublish
 	return nil
 }
 
-// breaks says that what went wrong in an evaluation that samples ends the work in its session.
-func breaks(err error) bool {
-	return err != nil && (costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle)
+// breaks says that what went wrong in an evaluation that samples ends the work in its session, or came of its end: nothing is then
+// written down of what else was measured, and the next life measures all of it.
+func breaks(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle)
 }
 
 // forgetExamination lets go of what was sampled, once the evaluation is written down: it is stored with its texts.

@@ -482,12 +482,15 @@ var (
 )
 
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPost && r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
+	if r.Method == http.MethodPost {
+		var body []byte
+		if r.Body != nil {
+			var err error
+			if body, err = io.ReadAll(r.Body); err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
 		text := tagged.ReplaceAllString(aUUID.ReplaceAllString(r.URL.Path+" "+string(body), "id"), "${1}0")
 		s.mu.Lock()
 		s.bodies = append(s.bodies, text)
