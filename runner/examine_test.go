@@ -118,7 +118,7 @@ func (b *bench) completed(t *testing.T) {
 // weights.
 func TestKillEvaluationsThatSample(t *testing.T) {
 	b := examined(t, nil)
-	b.sameWherever(5, 10, b.weights)
+	b.sameWherever(3, 20, b.weights)
 }
 
 // TestAnEvaluationThatCannotSampleCostsNothing: the rows are scored all the same, and the run goes on.
