@@ -76,6 +76,11 @@ func TestAStopDoesNotWaitForAnHour(t *testing.T) {
 		{"a reward", sampling("eval.at_start=false"), 40, true},
 		{"a reward, a batch ahead", sampling("eval.at_start=false", "rollout.max_policy_lag=1"), 40, false},
 		{"a reward in an evaluation", sampling(), 50, true},
+		{"a reward in an evaluation of rows", func(t *testing.T, s *sleeper) *bench {
+			b := examined(t, nil, "checkpoint.every=1")
+			b.in.Graders.Set = grader.New([]grader.Entry{{Type: "low", Grader: s, Weight: 1}})
+			return b
+		}, 40, true},
 		{"a loss", func(t *testing.T, s *sleeper) *bench {
 			b, _ := programmed(t, func(ctx context.Context, q []byte) ([]byte, error) {
 				if err := s.sleep(ctx); err != nil {
@@ -118,6 +123,8 @@ func TestAStopDoesNotWaitForAnHour(t *testing.T) {
 					}
 					if after := b.outcome(t); c.same && after.weights != want.weights {
 						t.Errorf("%s: other weights than those of the unbroken run", point)
+					} else if c.same && after.steps != want.steps {
+						t.Errorf("%s: measured\n%swant\n%s", point, after.steps, want.steps)
 					} else if strings.Count(after.steps, "\n") < strings.Count(want.steps, "\n") {
 						t.Errorf("%s: measured\n%swant\n%s", point, after.steps, want.steps)
 					}

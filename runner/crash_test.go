@@ -184,8 +184,7 @@ func (b *bench) unbroken() (steps string) {
 	return steps
 }
 
-// sameWherever cuts a run at its requests, stride apart, on servers that keep their logs, resumes it, and compares metrics and weights
-// with those of the unbroken one, whose steps it returns. At least as many points have to be found.
+// sameWherever compares a run that is cut at its requests with the unbroken one, by metrics and weights, and returns the steps of that.
 func (b *bench) sameWherever(stride, least int, weights func() string) (steps string) {
 	var want string
 	b.onDisk(func(t *testing.T) {
@@ -194,6 +193,18 @@ func (b *bench) sameWherever(stride, least int, weights func() string) (steps st
 		}
 		steps, want = b.steps(), weights()
 	})
+	b.cutAtRequests(stride, least, func(t *testing.T, point string) {
+		b.resumes(t, point, steps)
+		if weights() != want {
+			t.Errorf("%s: other weights than those of the unbroken run", point)
+		}
+	})
+	return steps
+}
+
+// cutAtRequests cuts a life at its requests, stride apart, on servers that keep their logs, and calls behind with what is left and with
+// the name of the point. At least as many points have to be found.
+func (b *bench) cutAtRequests(stride, least int, behind func(t *testing.T, point string)) {
 	points := 0
 	for die, over := 1, false; !over; die += sparse(stride) {
 		for _, lost := range ways(die) {
@@ -203,18 +214,27 @@ func (b *bench) sameWherever(stride, least int, weights func() string) (steps st
 					return
 				}
 				points++
-				point := fmt.Sprintf("request %d (lost %v)", die, lost)
-				b.resumes(t, point, steps)
-				if weights() != want {
-					t.Errorf("%s: other weights than those of the unbroken run", point)
-				}
+				behind(t, fmt.Sprintf("request %d (lost %v)", die, lost))
 			})
 		}
 	}
 	if b.t.Logf("%d points", points); points < fewest(least) {
 		b.t.Errorf("only %d points", points)
 	}
-	return steps
+}
+
+// wholeBehind resumes what is left of a run, and holds it to what the unbroken one ended with.
+func (b *bench) wholeBehind(want outcome) func(t *testing.T, point string) {
+	return func(t *testing.T, point string) {
+		if _, err := b.through(b.server); err != nil {
+			t.Fatalf("%s: resume: %v", point, err)
+		}
+		judge(t, b.dir, b.store, true).hold(t, point)
+		b.compare(t, want)
+		if t.Failed() {
+			t.Fatal(point)
+		}
+	}
 }
 
 // TestKillAtEveryRequest cuts a run at each of its requests (at every third where it is not the default lookahead), resumes

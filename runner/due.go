@@ -208,8 +208,9 @@ func (r *run) harmless(done int, doing string, err error) error {
 }
 
 // followEval submits the scoring of the held-out rows. Where no step is sent behind it, what fails is asked for again. The evaluation
-// has beside what is measured the metrics that beside gives once they are there; nil: there are no others.
-func (r *run) followEval(ctx context.Context, f *flight, done int, beside *map[string]float64) error {
+// has beside what is measured the metrics that beside gives then, and is not written down where it gives an error; nil: there are no
+// others.
+func (r *run) followEval(ctx context.Context, f *flight, done int, beside func() (map[string]float64, error)) error {
 	measure, err := r.gradient.evals(ctx, r, done, f.updates)
 	if err != nil {
 		return err
@@ -264,13 +265,17 @@ const evalLoss = "eval/loss"
 const trainLoss = "train/loss"
 
 // evaluated writes down what an evaluation has measured.
-func (r *run) evaluated(ctx context.Context, measure collect, beside *map[string]float64, done, updates int) error {
+func (r *run) evaluated(ctx context.Context, measure collect, beside func() (map[string]float64, error), done, updates int) error {
 	m, err := measure(ctx)
 	if err != nil {
 		return err
 	}
 	if beside != nil {
-		maps.Copy(m, *beside)
+		more, err := beside()
+		if err != nil {
+			return err
+		}
+		maps.Copy(m, more)
 	}
 	return r.judged(m, done, updates)
 }

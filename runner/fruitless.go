@@ -47,7 +47,7 @@ func (r *run) sow(f *flight) {
 	default:
 		*c = fruitless{even: c.even + 1}
 	}
-	if most := min(unscoredMost, len(r.plan.Rates)/r.plan.perBatch()); c.unscored == most {
+	if most := max(1, min(unscoredMost, len(r.plan.Rates)/r.plan.perBatch())); c.unscored == most {
 		r.leave(fmt.Errorf("%w: %d rollout batches in a row without a reward, the last completion for want of %s; see samples/ and what the reward says in trainer.log", ErrUnscored, most, b.Unscored))
 	}
 	if c.even == evenMost {

@@ -68,32 +68,25 @@ func (r *run) followSampling(ctx context.Context, f *flight, under served, done 
 // served now, unless they could not be published, and no others are before it is over.
 func (r *run) followBoth(ctx context.Context, f *flight, under served, unpublished error, done int) error {
 	var m map[string]float64
-	before := len(f.after)
-	if err := r.followEval(ctx, f, done, &m); err != nil {
+	why := unpublished // there are no metrics of samples, so that those of the rows are not written down alone
+	if err := r.followEval(ctx, f, done, func() (map[string]float64, error) { return m, why }); err != nil {
 		return err
 	}
-	err := unpublished
-	if err == nil {
-		_, m, err = r.examination(ctx, under, done)
-	}
-	if breaks(ctx, err) {
-		f.after, f.evals = f.after[:before], false // or the rows would be written down alone
-		return err
-	}
-	if err != nil {
-		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error {
-			if isHalted(err) {
-				return r.uncounted(done)
-			}
-			return r.unexamined(done, err)
-		})
+	if why == nil {
+		_, m, why = r.examination(ctx, under, done)
 	}
 	r.forgetExamination(f)
+	switch err := why; {
+	case breaks(ctx, err):
+		return err
+	case err != nil && !isHalted(err): // which costs the samples alone
+		why = nil
+		f.after = append(f.after, func(_ context.Context, r *run, done, _ int) error { return r.unexamined(done, err) })
+	}
 	return nil
 }
 
-// breaks says that what went wrong in an evaluation that samples ends the work in its session, or came of its end: nothing is then
-// written down of what else was measured, and the next life measures all of it.
+// breaks says that what went wrong in an evaluation that samples ends the work in its session, or came of its end.
 func breaks(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || costs(failureOf(err), false) == rollBack || costs(failureOf(err), false) == settle)
 }

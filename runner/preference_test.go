@@ -67,28 +67,7 @@ func TestPreferencesKilledAtEveryRequest(t *testing.T) {
 	}{{"dpo", 1, 1}, {"dpo", 0, 1}, {"kto", 1, 3}, {"orpo", 1, 7}, {"reverse_kl", 1, 7}} {
 		t.Run(fmt.Sprintf("%s, lookahead %d", c.loss, c.lookahead), func(t *testing.T) {
 			b := preferring(t, c.loss, fmt.Sprintf("train.lookahead=%d", c.lookahead), "train.epochs=1", "checkpoint.every=2")
-			want, points := b.measured(), 0
-			for die, over := 1, false; !over; die += sparse(c.stride) {
-				for _, lost := range ways(die) {
-					b.onDisk(func(t *testing.T) {
-						_, n, err := b.life(die, lost)
-						if over = err == nil && n < die; over {
-							return
-						}
-						points++
-						point := fmt.Sprintf("request %d (lost %v)", die, lost)
-						if _, err := b.through(b.server); err != nil {
-							t.Fatalf("%s: resume: %v", point, err)
-						}
-						judge(t, b.dir, b.store, true).hold(t, point)
-						b.compare(t, want)
-						if t.Failed() {
-							t.Fatal(point)
-						}
-					})
-				}
-			}
-			t.Logf("%d points", points)
+			b.cutAtRequests(c.stride, 4, b.wholeBehind(b.measured()))
 		})
 	}
 }

@@ -53,29 +53,11 @@ func programmed(t *testing.T, call func(context.Context, []byte) ([]byte, error)
 func TestAProgramsRunKilledAtItsRequests(t *testing.T) {
 	t.Parallel()
 	b, _ := programmed(t, simpo)
-	want, points := b.measured(), 0
+	want := b.measured()
 	if built := preferring(t, "simpo", "train.epochs=1", "checkpoint.every=2").measured(); built.weights != want.weights {
 		t.Error("the program's weights are not those of the loss that it computes")
 	}
-	for die, over := 1, false; !over; die += sparse(3) {
-		for _, lost := range ways(die) {
-			b.onDisk(func(t *testing.T) {
-				_, n, err := b.life(die, lost)
-				if over = err == nil && n < die; over {
-					return
-				}
-				points++
-				if _, err := b.through(b.server); err != nil {
-					t.Fatalf("request %d (lost %v): resume: %v", die, lost, err)
-				}
-				judge(t, b.dir, b.store, true).hold(t, "resumed")
-				b.compare(t, want)
-			})
-		}
-	}
-	if points < fewest(10) {
-		t.Errorf("killed at %d points", points)
-	}
+	b.cutAtRequests(3, 10, b.wholeBehind(want))
 }
 
 // A program that is down ends the life, saved, and the next goes on where it was; one that says something wrong of a step ends
